@@ -7,7 +7,7 @@
     results = score(item, completions)
     tasks.feedback(item, results)
 
-What these names need is imported when one of them is first used. See docs/library.md.
+A name is imported when it is first used. See docs/library.md.
 """
 
 from typing import TYPE_CHECKING
@@ -26,8 +26,16 @@ if TYPE_CHECKING:
     from rg_env.stream.reward_guard import guard
     from rg_env.stream.tasks import Tasks
 
-__all__ = ["GroupLog", "Item", "Result", "Tasks", "guard", "outcome_counts", "score"]
-__all__ += ["score_async"]
+__all__ = [
+    "GroupLog",
+    "Item",
+    "Result",
+    "Tasks",
+    "guard",
+    "outcome_counts",
+    "score",
+    "score_async",
+]
 
 __version__ = installation.VERSION
 

@@ -1,11 +1,11 @@
-"""Errors that a user can act on, and the sentence each one is.
+"""Errors that a user can act on, and helpers for their sentences.
 
-    SettingError      a setting is wrong: the field, what was found, what is allowed
-    LibraryError      reasoning-gym cannot be used: why, and how to repair it
-    RunError          what ended a run and is no defect of ours; base of many
+    SettingError      a setting is wrong: its field, the value, the allowed values
+    LibraryError      reasoning-gym cannot be used: the reason, and the repair
+    RunError          a run failed, not by a defect of ours; base of many errors
 
-The command line meets them. The first two end the start with exit status 2, before any
-work; the third ends a run with status 1.
+The command line catches them. The first two end the start with exit status 2, before
+any work; the third ends a run with status 1.
 """
 
 from __future__ import annotations
@@ -16,31 +16,37 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
-# Statuses of a command: what was begun failed, or nothing was begun.
-EXIT_FAILED, EXIT_REFUSED = 1, 2
+# Exit statuses of a command: its work failed, or it did not begin.
+EXIT_FAILED = 1
+EXIT_REFUSED = 2
 
-# Characters of a value that a sentence repeats.
+# Most characters of a value in a sentence.
 LONGEST_SHOWN = 200
 
 _STEERING = re.compile(
     "["
     "\x00-\x1f\x7f-\x9f"  # controls
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # turn the direction of writing
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # change the direction of text
     "\u2028\u2029"  # other line breaks
-    "\ud800-\udfff"  # halves of a pair: no encoding takes them
+    "\ud800-\udfff"  # lone surrogates, which no encoding accepts
     "]"
 )
 
 
 def printable(text: str, keep: str = "") -> str:
-    r"""Return a text, what would steer a terminal escaped (`\x1b`), but for `keep`."""
+    r"""Escape characters that would steer a terminal (`\x1b`), except those in `keep`.
+
+    Example:
+        >>> printable("a\tb")
+        'a\\tb'
+    """
     return _STEERING.sub(
         lambda m: m[0] if m[0] in keep else m[0].encode("unicode_escape").decode(), text
     )
 
 
 def visible(text: str) -> str:
-    """Return a text as a terminal may show it, with its line breaks and tabs."""
+    """Return a text that a terminal can show, with its line breaks and tabs."""
     return printable(text, keep="\n\t")
 
 
@@ -51,19 +57,20 @@ def on_one_line(text: str, width: int) -> str:
 
 
 class SettingError(ValueError):
-    """A setting that cannot be used; its text is one whole sentence on one line.
+    """A setting cannot be used; the text is one sentence on one line.
 
-    The field, if there is one, begins the sentence, without its section.
+    It begins with the field, if there is one, without its section.
     """
 
     def __init__(self, reason: str, field: str = "") -> None:
         super().__init__(printable(f"{field}: {reason}" if field else reason))
-        self.reason, self.field = reason, field
+        self.reason = reason
+        self.field = field
 
 
 @contextlib.contextmanager
 def in_section(section: str) -> Iterator[None]:
-    """Write a section (`env.`) before the field of a `SettingError` raised inside."""
+    """Add a section (`env.`) to the field of a `SettingError` that is raised inside."""
     try:
         yield
     except SettingError as error:
@@ -73,16 +80,16 @@ def in_section(section: str) -> Iterator[None]:
 
 
 class LibraryError(RuntimeError):
-    """reasoning-gym cannot be read; its text says how to repair the install."""
+    """reasoning-gym cannot be used; the text says how to repair the installation."""
 
 
 class RunError(RuntimeError):
-    """What ended a run and is no defect of ours; its text is a sentence or its end.
+    """A run failed, and not by a defect of ours.
 
     Attributes:
-        about: What failed, where the text does not begin with it.
-        detail: The traceback of another process, "" where nothing was raised in one.
-        exit_status: That of the command.
+        about: The beginning of the sentence, if the text has only its end.
+        detail: The traceback of another process, "" without one.
+        exit_status: The exit status of the command.
     """
 
     about: ClassVar[str] = ""
@@ -96,29 +103,39 @@ class RunError(RuntimeError):
 
 
 class NoScoreError(RunError):
-    """A completion has no score, which is not 0, so nothing may be learned from it."""
+    """A completion has no score (which is not 0), so it must not be trained on."""
 
 
 def shown(value: object) -> str:
-    """Return a value as a sentence repeats it: in quotes, on one line, not too long."""
+    """Return a value for a sentence: in quotes, on one line, not too long."""
     text = repr(value)
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
 def unexpected(value: object, expected: str) -> str:
-    """Return the sentence for a value that something cannot have."""
+    """Return the sentence for an invalid value.
+
+    Example:
+        >>> unexpected(-1, "a number above 0")
+        '-1 is not allowed; expected a number above 0'
+    """
     return f"{shown(value)} is not allowed; expected {expected}"
 
 
 def not_allowed(field: str, value: object, expected: str) -> SettingError:
-    """Build the error for a value that a setting cannot have."""
+    """Return the error for an invalid value of a setting."""
     return SettingError(unexpected(value, expected), field)
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str | None:
-    """Return the allowed name that is spelled most like `name`, if any is close."""
+    """Return the allowed name with the most similar spelling, None if none is similar.
+
+    Example:
+        >>> nearest("word_sorted", ["gcd", "word_sorting"])
+        'word_sorting'
+    """
     by_lower = {other.lower(): other for other in allowed}
-    # Of a text that is no name, the beginning is enough, and quick.
+    # The beginning is enough for a text that is no name, and quick.
     matches = difflib.get_close_matches(name[:LONGEST_SHOWN].lower(), by_lower, n=1)
     return by_lower[matches[0]] if matches else None
 
@@ -126,10 +143,9 @@ def nearest(name: str, allowed: Iterable[str]) -> str | None:
 def unknown_name(
     field: str, name: str, allowed: Iterable[str], kind: str
 ) -> SettingError:
-    """Build the error for a name that does not exist, with the nearest valid one.
+    """Return the error for an unknown name, with the nearest valid one or the first 12.
 
-    Where none is close, it lists at most twelve. `kind` is what the names are, in the
-    singular ("task", "option").
+    `kind` is the kind of the names in the singular ("task", "option").
     """
     names = sorted(allowed)
     first = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
@@ -140,5 +156,5 @@ def unknown_name(
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number of things in words: 1 task, 2 tasks."""
+    """Return a number with its noun: "1 task", "2 tasks"."""
     return f"{number} {noun}{'s' * (number != 1)}"

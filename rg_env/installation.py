@@ -1,6 +1,7 @@
-"""What has to be there before anything of this project can be imported.
+"""Checks the requirements of this project, and describes the installation.
 
-Read by every Python from 3.8 on, so that an old one can say that it is too old.
+Python from 3.8 on must be able to import this module, so that an old one can say that
+it is too old.
 """
 
 from __future__ import annotations
@@ -15,29 +16,29 @@ VERSION = "0.1.0"
 """The version of this environment."""
 
 FRAMEWORK = "0.4.0"
-"""The version of atroposlib that this is written for."""
+"""The required version of atroposlib."""
 
 _PACKAGES = (
     "aiohttp atroposlib click fastapi isal itables jinja2 msgspec numpy openai orjson"
     " polars pydantic rich starlette sympy uplot uvicorn wandb yaml"
 )
 NEEDED = tuple(_PACKAGES.split())
-"""What requirements.txt brings, by the names that are imported; reasoning-gym, which
-only workers import, has sentences of its own."""
+"""The import names of the packages in requirements.txt, without reasoning-gym, which
+only workers import."""
 
 OURS = ("rg_env", "reasoning_gym_environment", "__main__", "")
 
 PROJECT = Path(__file__).resolve().parents[1]
-"""The folder of the entry file, wherever it was cloned to or installed."""
+"""The folder of the entry file, in a clone or in an installation."""
 
 IS_CLONED = (PROJECT / "requirements.txt").is_file()
-"""Whether it is the whole project, and no installed package."""
+"""Whether this is a clone, not an installed package."""
 
 RUNS_WRITE_IN = PROJECT if IS_CLONED else Path()
-"""The folder that what runs write lies in, unless a setting says another one."""
+"""The default folder of files that runs write."""
 
 TOKENIZER_FOLDER = PROJECT / "rg_env" / "demo" / "tokenizer"
-"""The small tokenizer that is shipped, trained on questions of every task."""
+"""A small tokenizer, trained on questions of every task."""
 
 PROGRAM = "reasoning_gym_environment.py" if IS_CLONED else "reasoning-gym-environment"
 COMMAND = f"python {PROGRAM}" if IS_CLONED else PROGRAM
@@ -50,11 +51,11 @@ INSTALL = (
 
 
 class InstallationError(ImportError):
-    """This Python or machine cannot run the environment; its text is one sentence."""
+    """This Python or machine cannot run the environment; the text is one sentence."""
 
 
 def check() -> None:
-    """Raise `InstallationError` if this Python or machine cannot run this."""
+    """Raise `InstallationError` if this Python or machine cannot run this project."""
     if sys.version_info < OLDEST_PYTHON:
         raise InstallationError(
             f"Python 3.10 or newer is needed, and {sys.executable} is"
@@ -65,7 +66,7 @@ def check() -> None:
             "this environment runs on Linux only, because its workers are sandboxed"
             f" with Landlock and seccomp, and this machine runs {sys.platform}"
         )
-    # Looked for without being imported, which takes seconds.
+    # Without an import, which would take seconds.
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise InstallationError(
@@ -74,7 +75,7 @@ def check() -> None:
 
 
 def explain(error: BaseException) -> str | None:
-    """Return the sentence for an import that failed; None if that is our own fault."""
+    """Return the sentence for a failed import, None for a defect of ours."""
     if isinstance(error, InstallationError):
         return str(error)
     reason = f"{type(error).__name__}: {error}".strip(": ").splitlines()[0]

@@ -1,4 +1,4 @@
-"""Places that are written to, which are checked before any work."""
+"""Checks places before any work is done that will be written there."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ OwnFiles = Callable[[Path], Sequence[Path]]
 
 
 def check_regular(path: Path) -> None:
-    """Raise an `OSError` if something that is no regular file has a path.
+    """Raise an `OSError` if a path exists and is not a regular file.
 
-    A pipe without a reader would block for ever, and a device is never read to its end.
+    A pipe without a reader would block forever, and a device may have no end.
     """
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "is no regular file", str(path))
 
 
 def check_writable(field: str, path: Path, *, is_folder: bool = False) -> None:
-    """Refuse a place at which no file could be made; this leaves nothing there.
+    """Check that a file could be created at a place, and leave nothing there.
 
     Raises:
-        SettingError: The setting `field` names such a place.
+        SettingError: The place cannot be written; the sentence names `field`.
     """
     there = path
     try:
@@ -48,19 +48,22 @@ def check_writable(field: str, path: Path, *, is_folder: bool = False) -> None:
 
 @contextlib.contextmanager
 def new_folder(folder: Path, own_files: OwnFiles = lambda _: ()) -> Iterator[Path]:
-    """Yield a folder to fill, which is renamed at the end; after an error it is gone.
+    """Yield a temporary folder, which becomes `folder` at the end, but not on an error.
 
-    `own_files` returns the files in a folder that are replaced; others stay there.
+    Args:
+        folder: The new folder.
+        own_files: Returns the files of an existing folder that are replaced; other
+            files stay.
 
     Raises:
-        SettingError: Something else is at the place, or nothing can be written there.
+        SettingError: Something else is at the place, or it cannot be written.
         SystemExit: A signal came.
     """
     is_free = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
     if not (is_own := bool(own_files(folder))) and not is_free:
         reason = f"{shown(str(folder))} is there already; choose another folder"
         raise SettingError(reason, "--out")
-    # Beside its place, since a rename does not lead to another disk.
+    # Beside its place, because a rename cannot move it to another disk.
     near = folder if is_own else folder.parent
     check_writable("--out", near, is_folder=True)
     with shutdown.handling_signals(), contextlib.ExitStack() as stack:
@@ -68,7 +71,7 @@ def new_folder(folder: Path, own_files: OwnFiles = lambda _: ()) -> Iterator[Pat
         work = tempfile.mkdtemp(prefix=f".{folder.name}.", dir=near)
         stack.callback(shutil.rmtree, work, ignore_errors=True)
         new = Path(work) / "new"
-        # mkdtemp lets only this user read what it makes.
+        # A subfolder, because only this user could read the one of mkdtemp.
         new.mkdir()
         yield new
         if old := own_files(folder):

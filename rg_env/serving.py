@@ -1,6 +1,6 @@
 """Serves an ASGI application at a socket until it is cancelled.
 
-Connections that wait for a request never keep others out: the oldest ones are closed.
+Idle connections never block new ones: the oldest ones are closed.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from rg_env.logs import is_sampled
 
 logger = logging.getLogger(__name__)
 
-# So long a request that has begun may take once the server is told to end.
+# The limit of a running request after the server is told to end.
 END_WITHIN_S = 1
 
-# A connection without a request is closed after it.
+# An idle connection is closed after this time.
 IDLE_S = 20
 
-# Newer connections after which one that waits for a request is closed, if files allow.
+# An idle connection is closed after so many newer ones, or fewer if files are scarce.
 MOST_NEWER = 4096
 BACKLOG = 2048
 
@@ -40,20 +40,20 @@ _HOST = re.compile(r"(?:([\d.]+|\[[\da-f:.]+\])|(.*?)\.?)(?::\d*)?")
 
 
 class ClientCheck:
-    """Refuses requests that a web page has made a browser send, or without a secret.
+    """Refuses requests from web pages, and requests without the secret.
 
-    A page can have its own name resolve to this machine, and a browser then takes this
-    server for the page's own; but its requests have that name as their host.
+    A page can make its own name resolve to this machine. A browser then sends requests
+    of the page to this server, but with that name as their host.
     Mends B27 of docs/host_defects.md: the framework lets every page read and write.
 
     Clients send the secret as `Authorization: Bearer SECRET`, or as the first part of
-    the path, `http://HOST:PORT/SECRET/...`: many clients take only an address, to which
-    they append their paths. `/health` needs none.
+    the path, `http://HOST:PORT/SECRET/...`, because many clients only have an address
+    and append their paths. `/health` needs no secret.
 
     Args:
         inner: The application.
-        secret: None if clients need none.
-        names: Host names of this server; an IP address is always one.
+        secret: The secret of clients, None if they need none.
+        names: Host names of this server; IP addresses are always accepted.
     """
 
     def __init__(
@@ -87,8 +87,8 @@ class ClientCheck:
                 f"Host: {shown(host)} is no name of this server; start it with"
                 " --allowed_hosts NAME if it is one",
             )
-        # Browsers send the last one even where a page may not name itself, as for an
-        # image; it is "none" for an address that somebody has typed.
+        # Browsers always send the last one, also with requests for images; it is "none"
+        # for a typed address.
         site = headers.get(b"sec-fetch-site", b"none")
         if b"origin" in headers or b"referer" in headers or site != b"none":
             return _refusal(403, "web pages are not served")
@@ -103,24 +103,26 @@ class ClientCheck:
     def _without_secret(
         scope: Any, headers: Mapping[bytes, bytes], secret: bytes
     ) -> tuple[Any, JSONResponse | None]:
-        """Return the scope with no secret in its path, or a refusal."""
+        """Return the scope without a secret in its path, and a refusal or None."""
         first, _, rest = scope["path"].removeprefix("/").partition("/")
         scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
-        # Comparing takes the same time however much of the secret is right.
+        # `compare_digest` takes constant time, so it leaks no part of the secret.
         if hmac.compare_digest(first.encode(), secret):
             return {**scope, "path": f"/{rest}", "raw_path": f"/{rest}".encode()}, None
         if scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), secret):
             return scope, None
         text = "send the secret, as Authorization: Bearer SECRET or as /SECRET/..."
-        return scope, _refusal(401, text, **{"WWW-Authenticate": "Bearer"})
+        return scope, _refusal(401, text, {"WWW-Authenticate": "Bearer"})
 
 
-def _refusal(status: int, text: str, **headers: str) -> JSONResponse:
+def _refusal(
+    status: int, text: str, headers: Mapping[str, str] | None = None
+) -> JSONResponse:
     return JSONResponse({"error": text}, status, headers)
 
 
 class _Server(uvicorn.Server):
-    """One that leaves signals to whoever runs it."""
+    """A server that does not handle signals."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -128,21 +130,21 @@ class _Server(uvicorn.Server):
 
 
 class _Connection(H11Protocol):
-    """One whose heads and trailers have at most 64 KiB, and wait for their replies.
+    """A connection that limits heads and trailers to 64 KiB.
 
-    httptools has no such limits: a client without the secret would fill the memory.
+    httptools has no such limits, so a client without the secret could fill the memory.
     """
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP; a reply to its head would fail, with a traceback."""
+        """Refuse invalid HTTP; a reply to its head would fail with a traceback."""
         if self.cycle is not None:
             self.cycle.disconnected = True
         super().send_400_response(msg)
 
 
 def _connections(most_newer: int) -> Callable[..., asyncio.Protocol]:
-    """Return a factory of uvicorn's connections, which closes old idle ones."""
-    # uvicorn's `limit_concurrency` would refuse the newest, whoever holds the others.
+    """Return a factory of uvicorn's connections that closes old idle ones."""
+    # uvicorn's `limit_concurrency` would refuse new connections instead.
     newest: deque[Any] = deque()
     closed = 0
 
@@ -151,7 +153,7 @@ def _connections(most_newer: int) -> Callable[..., asyncio.Protocol]:
         while len(newest) >= most_newer and newest[0].transport is not None:
             oldest = newest.popleft()
             is_idle = oldest.cycle is None or oldest.cycle.response_complete
-            if is_idle and oldest in oldest.connections:  # else it is closed already
+            if is_idle and oldest in oldest.connections:  # otherwise already closed
                 oldest.transport.close()
                 closed += 1
                 if is_sampled(closed):
@@ -164,7 +166,7 @@ def _connections(most_newer: int) -> Callable[..., asyncio.Protocol]:
 
 
 async def serve(served: Any, listener: socket.socket, **options: Any) -> None:
-    """Serve an ASGI application at a socket until cancelled, and end what has begun.
+    """Serve an ASGI application at a socket until cancelled; finish running requests.
 
     Further options are those of `uvicorn.Config`.
     """
@@ -176,19 +178,19 @@ async def serve(served: Any, listener: socket.socket, **options: Any) -> None:
         "access_log": False,
         "timeout_keep_alive": IDLE_S,
         "http": _connections(min(MOST_NEWER, files // 2)),
-        # So many are accepted before the next ones are closed. Out of files, asyncio
-        # would write a traceback for each.
+        # So many are accepted before old ones are closed. Without free files, asyncio
+        # would log a traceback for each.
         "backlog": min(BACKLOG, files // 16),
         "timeout_graceful_shutdown": END_WITHIN_S,
     }
     server = _Server(uvicorn.Config(served, **settings | options))
     if listener.family in (socket.AF_INET, socket.AF_INET6):
-        # Its connections inherit this. asyncio does not set it for a socket that names
-        # no protocol, and the body of a reply then waits 40 ms behind its head.
+        # Connections inherit this option. asyncio does not set it for a socket without
+        # a protocol, and the body of a reply would then be 40 ms late.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     serving = asyncio.ensure_future(server.serve([listener]))
     try:
-        # A cancelled uvicorn would not wait for the requests that have begun.
+        # A cancelled uvicorn would not wait for running requests.
         await asyncio.shield(serving)
     finally:
         server.should_exit = True

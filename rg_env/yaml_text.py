@@ -1,4 +1,4 @@
-"""YAML as people write it into a file or an option, and why it cannot be used."""
+"""Loads YAML from a file or an option, with errors of one line."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import yaml
 
 
 class YamlError(ValueError):
-    """Why a text cannot be used, and where; the end of a sentence on one line."""
+    """A text cannot be loaded; the message is the end of a sentence, with the place."""
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses a key that is given twice, of which only one would count."""
+    """A loader that refuses duplicate keys, because only one of two would count."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
         seen = set()
@@ -25,15 +25,15 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-# As Python writes it, and the options of the command line.
+# `None` is Python's null, and that of the command line.
 _Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile("None$"), ["N"])
 
 
 def load(text: str) -> Any:
-    """Return what a text says, None if it says nothing; raises `YamlError`."""
+    """Return the value of a text, None if it is empty; raises `YamlError`."""
     try:
         return yaml.load(text, _Loader)  # noqa: S506 - a safe loader
-    except yaml.MarkedYAMLError as error:  # without its lines, which may hold a key
+    except yaml.MarkedYAMLError as error:  # its lines might contain a secret
         mark = error.problem_mark or error.context_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "it"
         raise YamlError(f"{place}: {error.problem or error.context}") from error
@@ -42,7 +42,7 @@ def load(text: str) -> Any:
 
 
 def read(path: str) -> Any:
-    """Return what a file in UTF-8 says, as `load`."""
+    """Return the value of a file in UTF-8; raises `YamlError`."""
     try:
         text = Path(path).expanduser().read_text(encoding="utf-8-sig")
     except (OSError, UnicodeError) as error:

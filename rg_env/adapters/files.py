@@ -1,7 +1,7 @@
-"""Items and saved completions as files that trainers load as they are.
+"""Writes items and saved completions as files that trainers can load.
 
-The files are JSONL or Parquet, in a folder as the datasets hub has it, with a card that
-says how they were made. The same items and completions give the same bytes.
+The files are JSONL or Parquet, in a folder in the form of the datasets hub, with a card
+that says how they were made. The same items and completions give the same bytes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from rg_env.stream.sampler import EVALUATION_BIT
 from rg_env.stream.tasks import Tasks
 from rg_env.workers.worker_pool import default_pool_size
 
-# Draws that give a question again before `export` writes fewer items.
+# `export` writes fewer items after so many draws with known questions.
 REPEATS_IN_A_ROW = 1000
 
 Form = Literal["jsonl", "parquet"]
@@ -44,15 +44,27 @@ ITEM: Row = {"task": "string", "level": "float64", "item": "string"}
 ANSWER = {"style": "string", "ground_truth": "string"}
 PLACE = {"index": "int64", "split": "string", "seed": "int64", **ITEM}
 COLUMNS: Mapping[Kind, Row] = {
-    "items": {"number": "int64", "category": "string", "seed": "int64", **ITEM}
-    | {"question": "string", "gold": "string", "prompt": TALK}
-    | {"responses_create_params": {"input": TALK}}
-    | {"verifier_metadata": {"item": "string"}},
-    "verl": {"data_source": "string", "prompt": TALK, "ability": "string"}
-    | {"reward_model": ANSWER, "extra_info": PLACE},
+    "items": {
+        "number": "int64",
+        "category": "string",
+        "seed": "int64",
+        **ITEM,
+        "question": "string",
+        "gold": "string",
+        "prompt": TALK,
+        "responses_create_params": {"input": TALK},
+        "verifier_metadata": {"item": "string"},
+    },
+    "verl": {
+        "data_source": "string",
+        "prompt": TALK,
+        "ability": "string",
+        "reward_model": ANSWER,
+        "extra_info": PLACE,
+    },
     "sft": {"messages": TALK, "score": "float64", **ITEM},
 }
-"""Columns to their types: a word of Arrow, a struct, or a list of one struct."""
+"""Column to its type: the name of an Arrow type, a struct, or a list of one struct."""
 
 ROWS_AT_ONCE = 1000
 DRAWS_AHEAD = 64
@@ -69,23 +81,25 @@ class Export:
     """A folder with a file for each split.
 
     Attributes:
-        tasks: Rows of each task, by split.
-        left_out: Number of what is in no file, by the reason.
+        tasks: Split to the number of rows of each task.
+        left_out: Reason to the number of rows that are not written.
     """
 
     def __init__(self, folder: Path, kind: Kind, form: Form) -> None:
         self.tasks: dict[str, Counter[str]] = {}
         self.left_out: Counter[str] = Counter()
-        self._folder, self._form, self._columns = folder, form, COLUMNS[kind]
+        self._folder = folder
+        self._form = form
+        self._columns = COLUMNS[kind]
 
     def __str__(self) -> str:
-        """Return how many rows there are, and what is left out."""
+        """Return the numbers of rows, and of those that are left out."""
         rows = [f"{tasks.total()} {split}" for split, tasks in self.tasks.items()]
         lost = [f"{why}: {number}" for why, number in (+self.left_out).items()]
         return f"rows: {', '.join(rows) or 0}; left out: {', '.join(lost) or 'none'}"
 
     def write(self, split: str, rows: Iterable[Row]) -> None:
-        """Write the file of a split; without rows there is none."""
+        """Write the file of a split, if there are rows."""
         rows = iter(rows)
         if not (some := list(itertools.islice(rows, ROWS_AT_ONCE))):
             return
@@ -120,8 +134,9 @@ class Export:
             )
 
     def card(self, title: str, how: Mapping[str, Any]) -> str:
-        """Return README.md: how the files are loaded, their rows, how they came."""
-        digest, files = hashlib.sha256(), []
+        """Return README.md: how to load the files, their rows and their origin."""
+        digest = hashlib.sha256()
+        files = []
         for split in self.tasks:
             name = f"{split}.{self._form}"
             files.append({"split": split, "path": name})
@@ -131,9 +146,9 @@ class Export:
             "tags": ["reasoning-gym"],
             "configs": [{"config_name": "default", "data_files": files}],
             "dataset_info": {
-                # `datasets` makes the key of its cache of this head, not of the files.
+                # The cache key of `datasets` depends on this head, not on the files.
                 "description": f"SHA-256 of the files: {digest.hexdigest()}",
-                # Else a column without values has no type, and another in each split.
+                # Without it, a column without values has no type in one split.
                 "features": _features(self._columns),
             },
         }
@@ -153,7 +168,7 @@ def _yaml(value: object) -> str:
 
 
 def _features(columns: Row) -> list[Row]:
-    """Return columns as the head of a card has them."""
+    """Return columns in the form of a card's head."""
 
     def kind(of: Any) -> Row:
         if isinstance(of, str):
@@ -171,12 +186,16 @@ def new_export(
     form: Form = "jsonl",
     how: Mapping[str, Any] = MappingProxyType({}),
 ) -> Iterator[Export]:
-    """Yield what writes the splits; the folder is there when all of it is.
+    """Yield an export; its folder appears when everything is written.
 
-    `how` is what the card says of how they were made, as plain values.
+    Args:
+        out: The new folder.
+        kind: The columns.
+        form: The file format.
+        how: The origin of the rows for the card, as plain values.
 
     Raises:
-        SettingError: The folder is there.
+        SettingError: The folder exists.
         RunError: No row of the split `train` was written.
     """
     with new_folder(out) as folder:
@@ -196,13 +215,13 @@ def new_export(
 def new_items(
     tasks: Tasks, held_out: Iterable[Item], left_out: Counter[str]
 ) -> Iterator[Item]:
-    """Yield the items of a stream whose question is new, and not one of `held_out`.
+    """Yield the items of a stream with new questions, which are not in `held_out`.
 
-    It ends after `REPEATS_IN_A_ROW` draws without one; draws that are not used are
-    counted in `left_out`.
+    It ends after `REPEATS_IN_A_ROW` draws without a new question. `left_out` counts the
+    draws that are not used.
 
     Raises:
-        SettingError: The stream follows results, which nobody feeds back.
+        SettingError: The stream follows results, and a file has none.
         NoItemsError: `MAX_FAILURES_IN_A_ROW` draws gave no item.
     """
     if tasks.follows_results:
@@ -220,9 +239,11 @@ def new_items(
                 if failures == MAX_FAILURES_IN_A_ROW:
                     raise NoItemsError(f"{failures} items in a row could not be made")
                 continue
-            question, failures = hash(item.question), 0
+            question = hash(item.question)
+            failures = 0
             if question not in known:
-                known[question], repeats = "questions that came again", 0
+                known[question] = "questions that came again"
+                repeats = 0
                 yield item
                 continue
             left_out[known[question]] += 1
@@ -232,7 +253,7 @@ def new_items(
 
 
 def _draws(tasks: Tasks) -> Generator[Item | None, None, None]:
-    """Yield what the draws give, made ahead by all workers."""
+    """Yield the results of draws, which all workers make ahead."""
     # The threads only wait for worker processes.
     with ThreadPoolExecutor(default_pool_size()) as threads:
         for first in itertools.count(tasks.position, DRAWS_AHEAD):
@@ -253,14 +274,14 @@ def item_rows(tasks: Tasks, items: Iterable[Item]) -> Iterator[Row]:
             "gold": item.gold,
             "prompt": prompt,
             **whole,
-            # As NeMo Gym has them, whose `/verify` this project serves.
+            # The columns of NeMo Gym for this project's `/verify`.
             "responses_create_params": {"input": prompt},
             "verifier_metadata": {"item": whole["item"]},
         }
 
 
 def verl_rows(split: str, rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield rows of items as verl has them."""
+    """Yield rows of items in the form of verl."""
     for row in rows:
         whole = {name: row[name] for name in ("seed", *ITEM)}
         yield {
@@ -282,17 +303,19 @@ def _whole(item: Item) -> Row:
 def usable(
     samples: Iterable[Sample], left_out: Counter[str], *, with_evaluation: bool = False
 ) -> Iterator[Sample]:
-    """Yield the samples that can be trained on, each text of an item once.
+    """Yield the samples that can be trained on, without duplicates.
 
     Raises:
-        SettingError: One is of an evaluation item, and `with_evaluation` is not set.
+        SettingError: A sample is of an evaluation item, and `with_evaluation` is false.
     """
     seen: set[int] = set()
     for sample in samples:
-        row, text = sample.row, sample.row.get("completion")
-        seed, published = row.get("seed"), (row.get("preset"), row.get("run"))
+        row = sample.row
+        text = row.get("completion")
+        seed = row.get("seed")
         is_ours = isinstance(seed, int) and seed & EVALUATION_BIT
-        if (is_ours or any(published)) and not with_evaluation:
+        is_published = row.get("preset") or row.get("run")
+        if (is_ours or is_published) and not with_evaluation:
             raise SettingError(
                 f"{row['source']}, {row['place']}: the completion is of an evaluation"
                 " item; name files of training, or pass --with_evaluation"
@@ -332,12 +355,12 @@ def _prompt_of(sample: Sample) -> tuple[str, str | None, str]:
 
 
 def _message(role: str, text: str) -> list[Row]:
-    # Half a character, which no file takes, becomes a question mark.
+    # A lone surrogate, which no file can contain, becomes a question mark.
     return [{"role": role, "content": text.encode(errors="replace").decode()}]
 
 
 def _item(sample: Sample) -> Row:
-    """Return the columns of the item; its JSON is null where nothing makes it again."""
+    """Return the columns of the item; its JSON is null if it cannot be made again."""
     names = ("seed", "params", "level", "answer_format")
     saved = {name: sample.row[name] for name in names if name in sample.row}
     system = sample.row.get("system")

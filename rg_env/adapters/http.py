@@ -1,14 +1,17 @@
-"""Items and scores over HTTP, for trainers in any language and on other machines.
+"""Serves items and scores over HTTP, for trainers in any language.
 
     GET  /items?start=0&count=8    items of the stream, by their position
     POST /score                    {"item": ..., "completions": [...]} -> results
-    POST /feedback                 {"item": ..., "values": [...]}: moves the levels
+    POST /feedback                 {"item": ..., "values": [...]} moves the levels
     POST /verify, ...              the resources server of NeMo Gym
     POST /reward                   {"label": item, "response": text} of slime -> score
     GET  /health
 
 If a completion has no score, its value is null with a reason, or the request fails with
-an error status; a failure never becomes a reward.
+an error status. A failure never becomes a reward.
+
+Example:
+    app = ScoreServer(Tasks("gcd"))  # for uvicorn, or any other ASGI server
 """
 
 from __future__ import annotations
@@ -40,16 +43,16 @@ from rg_env.workers.worker_pool import default_pool_size
 T = TypeVar("T")
 
 MAX_BODY_BYTES = 16 * 2**20
-DRAIN_S = 5.0  # so long, a body that is too long is read and thrown away
-WORKED_ON = 2 * default_pool_size()
-"""Other completions wait, so that under load some requests are answered in time."""
+DRAIN_S = 5.0  # a body that is too long is read for this time
+IN_FLIGHT = 2 * default_pool_size()
+"""Most requests at once; others wait, so that some are answered in time under load."""
 
 MAX_ITEM_BYTES = 2**16
 MOST_COMPLETIONS = 1024
 MOST_ITEMS = 256
 NOT_ANSWERED = ("failed", "cancelled")
-"""Statuses of a response of NeMo Gym."""
-# After which the items that are made are sent, without the others.
+"""Statuses of a response of NeMo Gym without an answer."""
+# After this time, only the items that are ready are sent.
 ITEMS_WITHIN_S = 30.0
 AGAIN = {"Retry-After": "1"}
 
@@ -69,7 +72,7 @@ class _Values(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Range(msgspec.Struct, forbid_unknown_fields=True):
-    # Clients in other languages read numbers of JSON as doubles, exact up to here.
+    # Clients in other languages read JSON numbers as doubles, which are exact to 2**53.
     start: Annotated[int, msgspec.Meta(ge=0, le=2**53)] | None = None
     count: Annotated[int, msgspec.Meta(ge=1, le=MOST_ITEMS)] = 1
 
@@ -107,7 +110,7 @@ def _decoded(body: bytes | msgspec.Raw, kind: type[T], what: str = "the body") -
     try:
         try:
             return msgspec.json.decode(body, type=kind)
-        except ValueError:  # perhaps because of half a character, which models write
+        except ValueError:  # perhaps a lone surrogate, which models write
             text = json.dumps(json.loads(bytes(body)), ensure_ascii=False)
             return msgspec.json.decode(text.encode(errors="replace"), type=kind)
     except (ValueError, RecursionError) as error:  # nested too deeply
@@ -115,7 +118,7 @@ def _decoded(body: bytes | msgspec.Raw, kind: type[T], what: str = "the body") -
 
 
 def _written(response: _Response) -> str:
-    """Return what the model wrote, without what a server has split off as thinking."""
+    """Return the text of a response, without thinking that a server has split off."""
     texts: list[str] = []
     for content in (o.content for o in response.output if o.type == "message"):
         if isinstance(content, str):
@@ -143,9 +146,10 @@ def _refuse(request: Request | None, error: Exception) -> Response:
 
 
 async def _refuse_long(scope: Scope, receive: Receive, send: Send) -> None:
-    """Refuse a body, and read it for a while, before the connection is closed.
+    """Refuse a body, and read it for a while before the connection is closed.
 
-    Closed upon a body that still comes, it would be reset, and the reply be lost.
+    If the connection were closed while a body still arrives, it would be reset, and the
+    reply would be lost.
     """
 
     async def drain() -> None:
@@ -170,11 +174,11 @@ class ScoreServer:
     """An ASGI application.
 
     Args:
-        tasks: The stream. This server owns its levels: nobody else may use it.
-        shows_gold: Whether items have their gold answers.
-        masks: Whether `/verify` says `mask_sample` if there is no score, as NeMo Gym
-            from 0.7 on knows it. Else that is status 503, because whoever does not know
-            it would train on the reward 0.0 that has to stand beside it.
+        tasks: The stream. This server owns its levels, so it must be the only user.
+        shows_gold: Whether items have their reference answers.
+        masks: Whether `/verify` replies with `mask_sample` if there is no score, which
+            NeMo Gym knows from 0.7 on. Otherwise the status is 503, because an older
+            client would train on the reward 0.0 beside it.
         others: An application of FastAPI for other paths.
     """
 
@@ -190,7 +194,7 @@ class ScoreServer:
         self._shows_gold = shows_gold
         self._masks = masks
         self._next = itertools.count()
-        self._places = asyncio.Semaphore(WORKED_ON)
+        self._in_flight = asyncio.Semaphore(IN_FLIGHT)
         nemo_gym = [
             Route("/verify", self._verify, methods=["POST"]),
             Route("/seed_session", self._session, methods=["POST"]),
@@ -204,7 +208,7 @@ class ScoreServer:
             Route("/reward", self._reward, methods=["POST"]),
             Route("/feedback", self._feedback, methods=["POST"]),
             *nemo_gym,
-            # NeMo Gym puts this before its paths if it observes rollouts.
+            # The prefix of NeMo Gym's paths if it observes rollouts.
             Mount("/ng-rollout/{rollout}", routes=nemo_gym),
             *([Mount("/", others)] if others is not None else []),
         ]
@@ -212,14 +216,15 @@ class ScoreServer:
         self._inner: ASGIApp = Starlette(
             routes=routes,
             exception_handlers=dict.fromkeys(kinds, _refuse),
-            # Starlette does not run the lifespan of what is mounted.
+            # Starlette does not run the lifespan of a mounted application.
             lifespan=others and others.router.lifespan_context,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, if its body is not too long."""
-        headers, answer = dict(scope.get("headers", ())), self._inner
-        length = int(headers.get(b"content-length", 0))  # uvicorn has checked it
+        answer = self._inner
+        headers = dict(scope.get("headers", ()))
+        length = int(headers.get(b"content-length", 0))  # uvicorn checks that it is one
         if length > MAX_BODY_BYTES or b"transfer-encoding" in headers:
             answer = _refuse_long
         await answer(scope, receive, send)
@@ -227,13 +232,14 @@ class ScoreServer:
     # -- items and scores --------------------------------------------------------------
 
     async def _items(self, request: Request) -> Response:
-        """Return the items that some draws give, as far as they are made in time."""
+        """Return the items of some draws, as far as they are ready in time."""
         wanted = _queried(request, _Range)
-        deadline, position = time.monotonic() + ITEMS_WITHIN_S, 0
+        deadline = time.monotonic() + ITEMS_WITHIN_S
+        position = 0
         draws = self._next if wanted.start is None else itertools.count(wanted.start)
         items: list[dict[str, Any]] = []
         for position in itertools.islice(draws, wanted.count):
-            async with self._places:
+            async with self._in_flight:
                 item = await run_in_threadpool(self._tasks.at, position)
             if item is not None:
                 fields = {
@@ -251,18 +257,20 @@ class ScoreServer:
 
     async def _score(self, request: Request) -> Response:
         wanted = _decoded(await request.body(), _Score)
-        how = (wanted.completions, wanted.thinking_open)
-        return _reply({"results": await self._results(self._item(wanted.item), *how)})
+        results = await self._results(
+            self._item(wanted.item), wanted.completions, wanted.thinking_open
+        )
+        return _reply({"results": results})
 
     async def _reward(self, request: Request) -> Response:
-        """Return the score of a completion, which is retried as long as it has none."""
+        """Return the score of a completion; slime retries a request without one."""
         row = _decoded(await request.body(), _Labelled)
         how = _queried(request, dict[Literal["thinking_open"], bool])
         (result,) = await self._results(self._item(row.label), [row.response], **how)
         return _reply({"score": result.value, "outcome": result.outcome})
 
     def _item(self, raw: msgspec.Raw) -> Item:
-        """Return the item of a JSON object, or of its text as `to_json` has it."""
+        """Return the item of a JSON object, or of a string from `to_json`."""
         text = bytes(raw)
         if text.startswith(b'"'):
             text = _decoded(text, str, "item").encode()
@@ -276,7 +284,7 @@ class ScoreServer:
     async def _results(
         self, item: Item, completions: Sequence[str], thinking_open: bool = False
     ) -> list[Result]:
-        async with self._places:
+        async with self._in_flight:
             results = await score_async(item, completions, thinking_open=thinking_open)
         lost = [result for result in results if result.value is None]
         for result in lost:
@@ -304,7 +312,7 @@ class ScoreServer:
     # -- NeMo Gym ----------------------------------------------------------------------
 
     async def _session(self, request: Request) -> Response:
-        """Begin or end a session, of which nothing has to be kept."""
+        """Begin or end a session, which has no state."""
         given = _decoded(await request.body(), dict[str, Any])
         name = "resources_session_id"
         return _reply({name: given[name]} if name in given else {})
@@ -312,14 +320,14 @@ class ScoreServer:
     async def _verify(self, request: Request) -> Response:
         """Return a row with its reward."""
         row = _decoded(await request.body(), dict[str, msgspec.Raw])
-        name, named = "verifier_metadata", dict[str, msgspec.Raw]
-        metadata = _decoded(row.get(name, b"{}"), named, name)
+        name = "verifier_metadata"
+        metadata = _decoded(row.get(name, b"{}"), dict[str, msgspec.Raw], name)
         if "item" not in metadata:
             raise HTTPException(400, f"the row has no {name}.item")
         item = self._item(metadata["item"])
         is_open = _decoded(metadata.get("thinking_open", b"false"), bool, name)
         response = _decoded(row.get("response", b"{}"), _Response, "response")
-        # A server that has parsed the thinking has put it apart.
+        # If a server has parsed the thinking, it is a separate output.
         is_open &= all(output.type != "reasoning" for output in response.output)
         fields: dict[str, Any]
         try:
@@ -330,14 +338,23 @@ class ScoreServer:
         except HTTPException as error:
             if error.status_code != 503 or not self._masks:
                 raise
-            fields = {"reward": 0.0, "mask_sample": True}
-            fields |= {"failure_kind": "verifier_error", "failure_reason": error.detail}
+            fields = {
+                "reward": 0.0,
+                "mask_sample": True,
+                "failure_kind": "verifier_error",
+                "failure_reason": error.detail,
+            }
         return _reply({**row, **fields})
 
     async def _aggregate(self, request: Request) -> Response:
-        """Return the mean reward of rows that were verified."""
+        """Return the mean reward of verified rows."""
         rows = _decoded(await request.body(), _Rows).verify_responses
         measured = [row.reward for row in rows if not row.mask_sample]
         metrics = {"mean/reward": statistics.fmean(measured)} if measured else {}
-        both = {"agent_metrics": metrics, "key_metrics": metrics}
-        return _reply({**both, "group_level_metrics": []})
+        return _reply(
+            {
+                "agent_metrics": metrics,
+                "key_metrics": metrics,
+                "group_level_metrics": [],
+            }
+        )

@@ -1,10 +1,10 @@
-"""The evaluation items as a task of Inspect, whose package is `inspect_ai`.
+"""The evaluation items as a task of Inspect (the package `inspect_ai`).
 
     inspect eval rg_env/reasoning_gym --model openai/gpt-5 -T tasks=gcd,lcm
     inspect eval rg_env/reasoning_gym --model openai/gpt-5 -T preset=rg-hard
 
 The items and scores are those of the command `evaluate`. A completion without a score
-is an unscored sample, which no metric counts.
+is an unscored sample; no metric counts it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ METRICS = [mean(), ci_wilson(), grouped(mean(), "category", all=False)]
 def item_score(
     thinking_open: bool = False, task_modules: str | Sequence[str] = ()
 ) -> Scorer:
-    """Score the completion of a sample by its item, in [0, 1], or not at all.
+    """Score the completion of a sample in [0, 1], or leave it unscored.
 
     Args:
         thinking_open: Whether the chat template ends the prompt with `<think>`.
@@ -45,20 +45,21 @@ def item_score(
         if text is None:
             return Score.unscored(explanation=f"no text: {state.output.error}")
         (result,) = await score_async(item, [text], thinking_open=thinking_open)
-        answer, outcome = result.answer, result.outcome
+        answer = result.answer
         if result.value is None:
-            why = f"{outcome}: {result.reason}"
+            why = f"{result.outcome}: {result.reason}"
             return Score.unscored(answer=answer, explanation=why)
-        return Score(value=result.value, answer=answer, explanation=outcome)
+        return Score(value=result.value, answer=answer, explanation=result.outcome)
 
     return scored
 
 
 def _text(output: ModelOutput) -> str | None:
-    """Return what the model wrote, its thinking included; None if there is no text."""
+    """Return the text of the model with its thinking; None if there is no text."""
     if output.empty or output.error or output.stop_reason == "content_filter":
         return None
-    content, text = output.message.content, str(output.completion)
+    text = str(output.completion)
+    content = output.message.content
     parts = [] if isinstance(content, str) else content
     thinking = "".join(
         part.summary or "" if part.redacted else part.reasoning
@@ -91,15 +92,15 @@ def reasoning_gym(
 
     Args:
         tasks: Names or patterns; none means all.
-        samples_per_task: Items of each task.
-        seed: Decides the items.
+        samples_per_task: The number of items of each task.
+        seed: The seed of the items.
         level: Difficulty in [0, 1]; None for the library's default parameters.
         preset: `rg-easy` or `rg-hard`: the items of a published evaluation.
-        categories: Categories whose tasks are used in addition.
+        categories: Categories of further tasks.
         exclude: Names or patterns of tasks to leave out.
         params: Task to dataset parameters of the library.
-        system_prompt: Replaces the built-in one.
-        answer_format: What marks the answer in a completion.
+        system_prompt: A replacement of the built-in one.
+        answer_format: The marks of the answer.
         thinking_open: Whether the chat template ends the prompt with `<think>`.
         task_modules: Names or paths of modules of a user's own tasks.
 
@@ -116,9 +117,10 @@ def reasoning_gym(
         task_modules=task_modules,
     )
     items = stream.evaluation(samples_per_task, seed, level, preset)
-    of = stream.categories()
+    categories_of = stream.categories()
+    samples = [_sample(item, categories_of[item.task]) for item in items]
     return Task(
-        dataset=MemoryDataset([_sample(item, of[item.task]) for item in items]),
+        dataset=MemoryDataset(samples),
         solver=generate(),
         scorer=item_score(thinking_open, _names(task_modules)),
     )

@@ -1,8 +1,8 @@
 """The tasks as an environment of OpenEnv: an episode is one item and one completion.
 
-`reset` hands out an item: with a seed the one of that position in the stream, without
-one the next. `step` scores a completion and ends the episode; over plain HTTP, where
-OpenEnv keeps no session, the action carries the item as well. A completion without a
+`reset` returns an item: with a seed, the item at that position of the stream; without a
+seed, the next one. `step` scores a completion and ends the episode. Plain HTTP has no
+sessions in OpenEnv, so there the action must have the item. A completion without a
 score is an error of the step and never a reward.
 """
 
@@ -30,10 +30,12 @@ SESSION_TIMEOUT_S = 1800.0
 
 
 class ReasoningGymAction(Action):
-    """The whole text that a model has written.
+    """A whole completion.
 
-    `item` is JSON, as `reset` has shown it; "" for the one of the session.
-    `thinking_open` is whether the chat template ends the prompt with `<think>`.
+    Attributes:
+        completion: The text of the model.
+        item: The JSON from `reset`; "" for the item of the session.
+        thinking_open: Whether the chat template ends the prompt with `<think>`.
     """
 
     completion: str
@@ -42,9 +44,9 @@ class ReasoningGymAction(Action):
 
 
 class ReasoningGymObservation(Observation):
-    """An item (see `rg_env.Item`), or what became of a completion.
+    """An item (see `rg_env.Item`), and the outcome of a completion.
 
-    The prompt stands before the step alone, outcome and answer after it.
+    `messages` is only set by `reset`, `outcome` and `answer` only by `step`.
     """
 
     task: str
@@ -58,7 +60,12 @@ class ReasoningGymObservation(Observation):
 class ReasoningGymEnvironment(
     Environment[ReasoningGymAction, ReasoningGymObservation, State]
 ):
-    """One session; `places` are the next positions, which all sessions share."""
+    """One session.
+
+    Args:
+        tasks: The stream of items.
+        places: The next positions in the stream, which all sessions share.
+    """
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
@@ -72,11 +79,16 @@ class ReasoningGymEnvironment(
     def reset(
         self, seed: int | None = None, episode_id: str | None = None, **others: Any
     ) -> ReasoningGymObservation:
-        """Begin an episode with an item; raises as `Tasks.at`, or `HTTPException`."""
-        given: Any = seed  # anything in a session
+        """Begin an episode with an item.
+
+        Raises:
+            HTTPException: The seed is invalid.
+            Exception: See `Tasks.at`.
+        """
+        given: object = seed  # anything in a session
         if given is not None and not (isinstance(given, int) and given >= 0):
             raise HTTPException(422, f"seed: a number from 0 on, found {shown(given)}")
-        # If none can be made there, it is the first that can be made after it.
+        # If no item can be made at a position, the next one is used.
         places = self._places if seed is None else itertools.count(seed)
         some = map(self._tasks.at, itertools.islice(places, MAX_FAILURES_IN_A_ROW))
         item = next(filter(None, some), None)
@@ -96,11 +108,13 @@ class ReasoningGymEnvironment(
     ) -> ReasoningGymObservation:
         """Score a completion, which ends the episode.
 
-        Raises `HTTPException`, in a session an error message, if there is no score.
+        Raises:
+            HTTPException: There is no score. A session gets an error message.
         """
-        modules, item = self._tasks.task_modules, self._item
+        item = self._item
         try:
-            item = Item.from_json(action.item, modules) if action.item else item
+            if action.item:
+                item = Item.from_json(action.item, self._tasks.task_modules)
         except ValueError as error:
             raise HTTPException(422, str(error)) from error
         if item is None:
@@ -124,7 +138,7 @@ class ReasoningGymEnvironment(
 
     @property
     def state(self) -> State:
-        """The episode and how many completions were scored in it."""
+        """The episode and its number of scored completions."""
         return self._state
 
 

@@ -1,6 +1,6 @@
-"""Calls of a function over the nodes of a Ray cluster.
+"""Runs calls of a function on the nodes of a Ray cluster.
 
-Ray places the calls. One whose node is lost is called again on another node. The nodes
+Ray places the calls. If a node is lost, its calls run again on other nodes. The nodes
 need reasoning-gym and msgspec; this package is sent to them.
 """
 
@@ -18,7 +18,7 @@ from rg_env.errors import RunError, SettingError, shown
 
 T = TypeVar("T")
 
-# Under one call, before it is given up.
+# A call fails after so many lost nodes.
 MOST_LOST_NODES = 10
 
 
@@ -26,36 +26,41 @@ class Cluster:
     """A connection to a cluster.
 
     Args:
-        address: Of its head, such as `10.0.0.1:6379`; "auto" for the cluster that this
-            machine belongs to, "local" for one on this machine alone.
+        address: The address of the head, such as `10.0.0.1:6379`; "auto" for the
+            cluster of this machine, "local" for a cluster of this machine alone.
 
     Attributes:
-        cpus: Of all nodes, at the start.
+        cpus: The cores of all nodes, at the start.
 
     Raises:
         RunError: There is no cluster.
     """
 
     def __init__(self, address: str) -> None:
-        # Code is sent as a module, so that nodes never run another version of it.
+        # The code is sent as a module, so that nodes never run another version.
         package = str(Path(__file__).parents[1])
-        how = {"runtime_env": {"py_modules": [package]}, "log_to_driver": False}
         try:
-            ray.init(address, logging_level="warning", **how)
+            ray.init(
+                address,
+                logging_level="warning",
+                log_to_driver=False,
+                runtime_env={"py_modules": [package]},
+            )
         except (RayError, OSError, RuntimeError, ValueError) as error:
             raise RunError(f"no Ray cluster at {shown(address)}: {error}") from error
         self.cpus = int(ray.cluster_resources().get("CPU", 1))
         self.close = ray.shutdown
 
     async def call(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Return the result of a call on some node, which takes one of its cores.
+        """Return the result of a call on some node, which uses one core.
 
-        The function is of a module of this package; arguments and result pickle.
+        The function must be of a module of this package, and arguments and result must
+        pickle.
 
         Raises:
-            SettingError: The node has another reasoning-gym.
-            RunError: Too many nodes were lost, or the cluster is.
-            Exception: What the function has raised.
+            SettingError: The node has another version of reasoning-gym.
+            RunError: Too many nodes were lost, or the cluster was.
+            Exception: The function raised it.
         """
         far = ray.remote(num_cpus=1, max_retries=MOST_LOST_NODES)(_called)
         here = metadata.version("reasoning-gym")
@@ -73,5 +78,5 @@ class Cluster:
 
 
 def _called(function: Callable[..., T], arguments: Sequence[Any]) -> tuple[T, str]:
-    """Return the result of a call, and the version of the library it was made with."""
+    """Return the result of a call and the version of the library on the node."""
     return function(*arguments), metadata.version("reasoning-gym")

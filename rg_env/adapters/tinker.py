@@ -1,9 +1,9 @@
-"""The tasks as a dataset of tinker-cookbook, in groups that are scored as a whole."""
+"""The tasks as a dataset of tinker-cookbook; each group is scored as a whole."""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -28,7 +28,7 @@ class ReasoningGymEnv(types.Env):
     value: float | None = None
 
     async def initial_observation(self) -> tuple[types.Observation, Any]:
-        """Return the tokens of the prompt, and what stops a completion."""
+        """Return the tokens of the prompt and the stop sequences."""
         return self.prompt, self.renderer.get_stop_sequences()
 
     async def step(self, action: types.Action, **_: Any) -> types.StepResult:
@@ -36,16 +36,22 @@ class ReasoningGymEnv(types.Env):
         content = self.renderer.parse_response(action)[0]["content"]
         text = renderers.format_content_as_string(content, separator="")
         end = self.renderer.tokenizer.decode(self.prompt.to_ints()[-8:]).rstrip()
-        # The prompt may have opened the block; content that was parsed is a list.
+        # The prompt may have opened the thinking; parsed content is a list.
         if isinstance(content, str) and end.endswith("<think>"):
             text = f"<think>{text.lstrip().removeprefix('<think>')}"
-        self.text, nothing = text, tinker.ModelInput.empty()
-        return types.StepResult(0.0, True, nothing, [], logs={"completion": text})
+        self.text = text
+        return types.StepResult(
+            reward=0.0,
+            episode_done=True,
+            next_observation=tinker.ModelInput.empty(),
+            next_stop_condition=[],
+            logs={"completion": text},
+        )
 
 
 @dataclasses.dataclass(frozen=True)
 class ReasoningGymGroup(types.EnvGroupBuilder):
-    """Completions of one item, `size` of them; `tasks` are what their results move."""
+    """The `size` completions of one item; their results move the levels of `tasks`."""
 
     item: Item
     renderer: renderers.Renderer
@@ -58,7 +64,7 @@ class ReasoningGymGroup(types.EnvGroupBuilder):
         return [ReasoningGymEnv(self.renderer, prompt) for _ in range(self.size)]
 
     async def scores(self, envs: Sequence[Any]) -> list[float]:
-        """Return the scores, shape (G,); raises `NoScoreError` if one has none."""
+        """Return the scores, shape (G,); raises `NoScoreError` if one is missing."""
         new = [env for env in envs if env.value is None]
         results = await score_async(self.item, [env.text for env in new])
         for env, one in zip(new, results, strict=True):
@@ -76,11 +82,11 @@ class ReasoningGymGroup(types.EnvGroupBuilder):
         return [(value, {"right": value == 1.0, **level}) for value in values]
 
     def logging_tags(self) -> list[str]:
-        """Return the names under which its metrics are logged."""
+        """Return the prefixes of its metrics."""
         return ["reasoning_gym", self.item.task]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Raise an error where the results of a copy would move other levels."""
+        """Raise TypeError if the results of a copy would move other levels."""
         if self.tasks is not None:
             raise TypeError("results move levels in one process; use fixed levels")
         return dict(vars(self))
@@ -90,25 +96,34 @@ class WholeGroups(RetryOnFailure):
     """Tries a group again, with new completions, if a member has no score."""
 
     async def execute(self, env_group_builder: Any, policy: Any) -> RolloutResult:
-        """Return a group all of which has scores; raises `NoScoreError`."""
+        """Return a group in which every member has a score; raises `NoScoreError`."""
         for number in range(self.max_retries + 1):
             result = await super().execute(env_group_builder, policy)
-            is_last = number == self.max_retries
-            with contextlib.suppress(*(() if is_last else (NoScoreError,))):
+            try:
                 if isinstance(env_group_builder, ReasoningGymGroup):
                     await env_group_builder.scores(result.envs)
                 break
+            except NoScoreError:
+                if number == self.max_retries:
+                    raise
         return result
 
 
 @dataclasses.dataclass(frozen=True)
 class ReasoningGymDataset(types.RLDataset):
-    """Groups of the items of draws, `size` a batch, fewer where none can be made."""
+    """Batches of groups, one for each draw that gives an item.
+
+    Attributes:
+        item: Returns the item of a draw, None if it cannot be made.
+        size: The number of draws in a batch.
+        number: The number of batches.
+        group: Makes the group of an item.
+    """
 
     item: Callable[[int], Item | None]
     size: int
     number: int
-    group: tuple[Any, ...]  # of the arguments of `ReasoningGymGroup`, all but the item
+    group: Callable[[Item], ReasoningGymGroup]
 
     def __len__(self) -> int:
         return self.number
@@ -118,12 +133,12 @@ class ReasoningGymDataset(types.RLDataset):
         draws = range(index * self.size, (index + 1) * self.size)
         with ThreadPoolExecutor() as threads:  # keeps all workers busy
             items = filter(None, threads.map(self.item, draws))
-            return [ReasoningGymGroup(item, *self.group) for item in items]
+            return [self.group(item) for item in items]
 
 
 @chz.chz
 class ReasoningGymDatasetBuilder(types.RLDatasetBuilder):
-    """Which items, in what groups; `options` are other arguments of `rg_env.Tasks`."""
+    """The items and the groups; `options` are other arguments of `rg_env.Tasks`."""
 
     model_name_for_tokenizer: str
     renderer_name: str
@@ -137,12 +152,26 @@ class ReasoningGymDatasetBuilder(types.RLDatasetBuilder):
     eval_samples_per_task: int = 0
 
     async def __call__(self) -> tuple[types.RLDataset, types.RLDataset | None]:
-        """Return the stream, and fixed items of each task; raises as their `Tasks`."""
+        """Return the stream, and fixed items of each task; raises like `Tasks`."""
         tasks = Tasks(*self.tasks, levels=self.levels, seed=self.seed, **self.options)
         fixed = tasks.evaluation(self.eval_samples_per_task)
         tokenizer = tokenizer_utils.get_tokenizer(self.model_name_for_tokenizer)
         renderer = renderers.get_renderer(self.renderer_name, tokenizer)
-        group = (renderer, self.group_size, tasks if tasks.follows_results else None)
-        train = ReasoningGymDataset(tasks.at, self.batch_size, self.num_batches, group)
-        test = ReasoningGymDataset(fixed.__getitem__, len(fixed), 1, (renderer, 1))
+        group = functools.partial(ReasoningGymGroup, renderer=renderer)
+        train = ReasoningGymDataset(
+            item=tasks.at,
+            size=self.batch_size,
+            number=self.num_batches,
+            group=functools.partial(
+                group,
+                size=self.group_size,
+                tasks=tasks if tasks.follows_results else None,
+            ),
+        )
+        test = ReasoningGymDataset(
+            item=fixed.__getitem__,
+            size=len(fixed),
+            number=1,
+            group=functools.partial(group, size=1),
+        )
         return train, test if fixed else None

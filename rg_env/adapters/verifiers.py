@@ -1,9 +1,9 @@
-"""The tasks as a taskset of verifiers, with a harness that asks the model in process.
+"""The tasks as a taskset of verifiers, and a harness that queries the model.
 
     vf-eval reasoning-gym-verifiers -n 4 --no-push --env.taskset.tasks '["gcd"]'
 
-The id names the module `reasoning_gym_verifiers`, which exports what is defined here.
-The stream is infinite; with `eval_samples_per_task` it is a fixed set.
+The id names the module `reasoning_gym_verifiers`, which exports these classes. The
+stream is infinite; with `eval_samples_per_task` it is a fixed set.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from verifiers.v1.runtimes import ProgramResult
 from rg_env import Item, Tasks, score_async
 from rg_env.errors import NoScoreError, SettingError
 
-REQUEST_TIMEOUT_S = 1200.0  # a server may be busy with other rollouts for long
+REQUEST_TIMEOUT_S = 1200.0  # a server may be busy with other rollouts
 
 
 class ReasoningGymData(vf.TaskData):
-    """An item as it travels, which is its JSON; see `rg_env.Item`."""
+    """The JSON of an item; see `rg_env.Item`."""
 
     item: str
 
 
 class ReasoningGymTaskConfig(vf.TaskConfig):
-    """How completions are scored: as by `rg_env.score`, with your own modules."""
+    """Settings of scoring; see `rg_env.score` and `Tasks(task_modules=...)`."""
 
     task_modules: list[str] = Field(default_factory=list)
     thinking_open: bool = False
@@ -46,19 +46,23 @@ class ReasoningGymTask(vf.Task[ReasoningGymData, vf.State, ReasoningGymTaskConfi
 
     @property
     def key(self) -> str:
-        """What tells the item from all others."""
+        """The identity of the item."""
         return str(self.data.item)
 
     @vf.reward(weight=1.0)  # type: ignore[untyped-decorator]
     async def reasoning_gym(self, trace: vf.Trace) -> float:
         """Return the score of the last reply, in [0, 1]; raises `NoScoreError`."""
-        # A server that has parsed the thinking has put it apart.
+        # If a server has parsed the thinking, it is in another field.
         is_apart = any(m.reasoning_content for m in trace.assistant_messages[-1:])
         is_open = self.config.thinking_open and not is_apart
         return await self._score(self.item, trace.last_reply, is_open)
 
     async def validate(self, runtime: vf.Runtime) -> bool | None:
-        """Tell whether the gold answer scores 1.0, None without one; may raise too."""
+        """Return whether the reference answer scores 1.0, None without one.
+
+        Raises:
+            NoScoreError: There is no score.
+        """
         item = self.item
         if (gold := item.gold) is None:
             return None
@@ -74,7 +78,7 @@ class ReasoningGymTask(vf.Task[ReasoningGymData, vf.State, ReasoningGymTaskConfi
 
 
 class ReasoningGymConfig(vf.TasksetConfig):
-    """Which items, as in `rg_env.Tasks`, or `eval_samples_per_task` fixed ones."""
+    """The items, as in `rg_env.Tasks`, or `eval_samples_per_task` fixed ones."""
 
     task: ReasoningGymTaskConfig = ReasoningGymTaskConfig()
     tasks: list[str] | None = None
@@ -93,7 +97,7 @@ class ReasoningGymConfig(vf.TasksetConfig):
 
 
 class ReasoningGymTaskset(vf.Taskset[ReasoningGymTask, ReasoningGymConfig]):
-    """The stream of items, or a fixed set of them."""
+    """The stream of items, or a fixed set."""
 
     INFINITE = True
 
@@ -107,7 +111,7 @@ class ReasoningGymTaskset(vf.Taskset[ReasoningGymTask, ReasoningGymConfig]):
         self.INFINITE = config.eval_samples_per_task is None
 
     def load(self) -> Iterable[ReasoningGymTask]:
-        """Yield the items, from the first one on."""
+        """Yield the items from the beginning of the stream."""
         config = self.config
         tasks = Tasks(
             *(config.tasks or ()),
@@ -136,7 +140,7 @@ class ReasoningGymTaskset(vf.Taskset[ReasoningGymTask, ReasoningGymConfig]):
 
 
 class ReasoningGymHarness(vf.Harness[vf.HarnessConfig]):
-    """Asks the model once, in this process: there is no program to start."""
+    """Queries the model once, in this process, so no program is started."""
 
     APPENDS_SYSTEM_PROMPT = True
     EXECUTES_CODE = False
@@ -155,7 +159,7 @@ class ReasoningGymHarness(vf.Harness[vf.HarnessConfig]):
         data: vf.TaskData,
     ) -> ProgramResult:
         """Send one request to the interception server, which records the reply."""
-        if self._client is None:  # in the loop that uses it
+        if self._client is None:  # created in the event loop that uses it
             self._client = httpx.AsyncClient(timeout=REQUEST_TIMEOUT_S)
         system, prompt = self.resolve_text_prompt(data)
         texts = {"system": system, "user": prompt}
@@ -165,13 +169,13 @@ class ReasoningGymHarness(vf.Harness[vf.HarnessConfig]):
             headers={"Authorization": f"Bearer {secret}"},
             json={"model": ctx.model, "messages": messages},
         )
-        if trace.stop_condition is None:  # else it was verifiers that refused
+        if trace.stop_condition is None:  # otherwise verifiers refused the request
             response.raise_for_status()
         return ProgramResult(exit_code=0, stdout="", stderr="")
 
 
 class ReasoningGymEnvConfig(SingleAgentEnvConfig):
-    """One agent, without a container: nothing that a model writes is run."""
+    """One agent without a container, because no text of a model is executed."""
 
     agent: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())
 

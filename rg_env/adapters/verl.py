@@ -1,9 +1,9 @@
-"""The reward of verl for the items of `export items --format verl`.
+"""The reward function of verl for the items of `export items --format verl`.
 
     reward.custom_reward_function.path=FOLDER/compute_score.py
 
-verl has no completion without a score. One to which the machine gives none is scored
-again, and then the call raises: verl ends the step, or goes on without the completion.
+verl cannot have a completion without a score. If the machine fails, scoring is retried,
+and then the call raises. verl then ends the step, or goes on without the completion.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from rg_env.errors import RunError
 from rg_env.stream.completion_results import UNMATCHED, score
 from rg_env.stream.item import Item
 
-TRIES, PAUSE_S = 4, 0.5
+TRIES = 4
+PAUSE_S = 0.5
 
 
 def compute_score(
@@ -29,20 +30,20 @@ def compute_score(
     task_modules: str | Sequence[str] = (),
     **others: Any,
 ) -> dict[str, float | str]:
-    """Return the score of a completion, as verl calls it, from any thread.
+    """Return the score of a completion; verl may call it from any thread.
 
     Args:
-        data_source: `reasoning_gym/` and the task.
+        data_source: `reasoning_gym/` and the task; not used.
         solution_str: The completion.
-        ground_truth: An answer that is right; the item itself is what scores.
-        extra_info: With the JSON of the item, `item`.
-        others: What verl gives beside these.
+        ground_truth: The reference answer; not used.
+        extra_info: `item` is the JSON of the item.
         thinking_open: Whether the chat template ends the prompt with `<think>`.
         task_modules: Names or paths of modules of a user's own tasks.
+        others: Further arguments of verl; not used.
 
     Returns:
-        `score` in [0, 1], `right` (1.0 where that is 1.0, else 0.0) and `outcome`.
-        There is no `acc`: with it, verl counts a completion that it has lost as 0.
+        `score` in [0, 1], `right` (1.0 if `score` is 1.0, otherwise 0.0) and `outcome`.
+        There is no `acc`, because with it verl counts a lost completion as 0.
 
     Raises:
         RunError: There is no score.

@@ -1,4 +1,4 @@
-"""What the commands share, on top of click: help, log, options, workers, tables."""
+"""Shared parts of the commands: help, log, options, workers, tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ START = installation.COMMAND
 HELP_NAMES: dict[str, Any] = {
     "help_option_names": ["-h", "--help"],
     "max_content_width": 88,
-    # Options are shown as settings are spelled, and hyphens mean the same.
+    # Options are shown with underscores, like settings; hyphens are accepted, too.
     "token_normalize_func": lambda word: word.replace("-", "_"),
 }
 
@@ -28,18 +28,24 @@ HELP_NAMES: dict[str, Any] = {
 def at_once(
     names: Sequence[str], text: str, act: Callable[[click.Context], object]
 ) -> click.Option:
-    """Return a flag that does something before the other options are read."""
+    """Return a flag that calls `act` before the other options are parsed."""
 
     def callback(context: click.Context, option: click.Parameter, is_on: bool) -> None:
         if is_on:
             act(context)
 
-    how: Any = {"is_flag": True, "is_eager": True, "expose_value": False}
-    return click.Option(names, callback=callback, help=text, **how)
+    return click.Option(
+        names,
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=callback,
+        help=text,
+    )
 
 
 class Command(click.Command):
-    """A command whose help has an example (without the program), and with -v and -q."""
+    """A command with -v, -q and an example (without the program) in its help."""
 
     def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
         kwargs["context_settings"] = HELP_NAMES
@@ -54,7 +60,7 @@ class Command(click.Command):
 
 
 def loaded(env_cls: Any) -> Any:
-    """Return a class of environments that may have to be imported, which takes long."""
+    """Return a class of environments; `env_cls` may be a function that imports it."""
     try:
         return env_cls if isinstance(env_cls, type) else env_cls()
     except Exception as error:
@@ -65,10 +71,10 @@ def loaded(env_cls: Any) -> Any:
 
 
 class Number(click.FloatRange):
-    """A range of numbers, in which `nan` is not."""
+    """A range of numbers without `nan`."""
 
     def convert(self, value: Any, *where: Any) -> float:
-        """Return the number of a text."""
+        """Return a text as a number."""
         number: float = super().convert(value, *where)
         return number if number == number else self.fail("nan is no number", *where)
 
@@ -77,7 +83,7 @@ class Number(click.FloatRange):
 
 
 def command(example: str) -> Callable[[Callable[..., int]], Command]:
-    """Return what makes a command of a function; see `Command`."""
+    """Return a decorator that makes a command from a function; see `Command`."""
     return click.command(cls=Command, example=example)
 
 
@@ -115,7 +121,7 @@ no_fixes_option = flag(
 )
 
 
-# -- what commands work with -----------------------------------------------------------
+# -- workers and tables ----------------------------------------------------------------
 
 
 @contextlib.contextmanager
@@ -130,8 +136,8 @@ def workers(count: int, task_modules: Sequence[str]) -> Iterator[WorkerPool]:
 
 
 def rendered(*parts: RenderableType) -> str:
-    """Return what a terminal is sent for tables and texts."""
-    from rich.console import Console  # 0.1 s, which most commands do without
+    """Return the terminal's text of tables and texts."""
+    from rich.console import Console  # 0.1 s, which most commands can save
 
     from rg_env.results.terminal import width_of
 

@@ -1,4 +1,4 @@
-"""The console command of an installed package: the entry file, run as a program."""
+"""The console command of an installed package; it runs the entry file."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ WITHOUT_FRAMEWORK = {"score-server", "export", "rescore", "report", "compare"}
 
 
 def main() -> None:
-    """Run a command line; ends the process with its status."""
+    """Run the command line, and end the process with its status."""
     if sys.argv[1:] == ["--version"]:
         print("reasoning_gym_environment", VERSION)
         return
-    # The entry file is for those who have installed the framework.
+    # The entry file needs the framework, which these commands do not.
     is_light = sys.argv[1:2] and sys.argv[1].replace("_", "-") in WITHOUT_FRAMEWORK
     if is_light and importlib.util.find_spec("click"):
         from rg_env.cli.main import run_and_exit

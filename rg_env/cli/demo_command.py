@@ -1,7 +1,7 @@
-"""`demo`: the main job on this machine, with a simulated model and trainer.
+"""`demo`: a whole run on this machine, with a simulated model and trainer.
 
-The Atropos API and the environment are the real ones, over real HTTP. Simulated are
-the model, and the trainer, which trains nothing.
+The Atropos API, the environment and HTTP are real. The model is simulated, and the
+trainer is a stand-in that trains nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import click
 
 from rg_env import shutdown
 from rg_env.cli.command import loaded, option
-from rg_env.cli.options import Given, SettingsCommand, options
+from rg_env.cli.options import ExplicitSettings, SettingsCommand, options
 from rg_env.errors import SettingError
 from rg_env.installation import TOKENIZER_FOLDER
 from rg_env.places import check_writable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rg_env.demo.stand_in_trainer import StandInTrainer
 
 ROLLOUTS = click.IntRange(2, 4096)
-"""Sizes of a group and of a batch, which are held in memory at once."""
+"""Sizes of a group and of a batch, which must fit into memory."""
 
 MAX_TOKENS = 4096
 SETTINGS = {
@@ -53,26 +53,41 @@ LINE_EVERY_S = 3.0
 @option("--batch_size", ROLLOUTS, 64, "Rollouts in a batch, a multiple of --group_size")
 @option("--group_size", ROLLOUTS, 8, "Rollouts of one item")
 @option("--dumps", click.Path(), str(DATA_DUMPS), "Folder of the dump files")
-def demo(command: SettingsCommand, given: Given, steps: int, **own: Any) -> int:
+def demo(
+    command: SettingsCommand,
+    given: ExplicitSettings,
+    steps: int,
+    batch_size: int,
+    group_size: int,
+    dumps: str,
+) -> int:
     """Run the real Atropos API and the real environment over all tasks.
 
     The model is simulated, and the trainer is a stand-in that trains nothing. It needs
     no GPU, no account and no network. The status is 0 only if groups were delivered.
     """
-    if own["batch_size"] % own["group_size"]:
+    if batch_size % group_size:
         raise SettingError(
-            f"command line: --batch_size {own['batch_size']} is no multiple of"
-            f" --group_size {own['group_size']}, so the API would make no batch"
+            f"command line: --batch_size {batch_size} is no multiple of --group_size"
+            f" {group_size}, so the API would never make a batch"
         )
-    check_writable("--dumps", Path(own["dumps"]), is_folder=True)
+    check_writable("--dumps", Path(dumps), is_folder=True)
     settings, _ = given.over(command.start)
-    own |= {name: getattr(settings, name) for name in ("seed", "complexity_mode")}
-    return shutdown.run(_demo(loaded(command.env_cls), total_steps=steps, **own))
+    work = _demo(
+        loaded(command.env_cls),
+        dumps,
+        total_steps=steps,
+        batch_size=batch_size,
+        group_size=group_size,
+        seed=settings.seed,
+        complexity_mode=settings.complexity_mode,
+    )
+    return shutdown.run(work)
 
 
 async def _demo(env_cls: Any, dumps: str, **settings: Any) -> int:
-    """Run all parts; return the exit status."""
-    # A second of imports, which --help does without.
+    """Run all parts, and return the exit status."""
+    # This import takes a second, which --help can save.
     from atroposlib.envs.server_handling.server_manager import APIServerConfig
 
     from rg_env.demo.child_process import RUN_API, running_program
@@ -84,14 +99,21 @@ async def _demo(env_cls: Any, dumps: str, **settings: Any) -> int:
         config = env_cls.config_init()[0].model_copy(update=settings)
         model = APIServerConfig(base_url=SIMULATED, num_max_requests_at_once=128)
         env = env_cls(config, [model])
-        group_size, steps = settings["group_size"], settings["total_steps"]
-        sizes = (settings["batch_size"], group_size, MAX_TOKENS, steps)
-        trainer = StandInTrainer(TrainerConfig(api, *sizes))
+        steps = settings["total_steps"]
+        trainer = StandInTrainer(
+            TrainerConfig(
+                api_url=api,
+                batch_size=settings["batch_size"],
+                group_size=settings["group_size"],
+                max_token_len=MAX_TOKENS,
+                num_steps=steps,
+            )
+        )
         print("Setting up the environment over all tasks ...", flush=True)
-        # Its progress would drown the demo's own.
+        # Progress of dump files would hide that of the demo.
         logging.getLogger("rg_env.run.dumps").setLevel(logging.WARNING)
-        # It warns of answers that no scorer may see or can read. Here the simulated
-        # policy writes them on purpose, and the report counts them.
+        # The simulated policy writes invalid answers on purpose, and the report counts
+        # them, so warnings about them are hidden.
         logging.getLogger("rg_env.run.metrics").setLevel(logging.ERROR)
         try:
             await _run(env, trainer, steps)
@@ -101,12 +123,12 @@ async def _demo(env_cls: Any, dumps: str, **settings: Any) -> int:
     counts = trainer.counts
     if counts.invalid_groups:
         print(f"{counts.invalid_groups} groups no trainer takes: {counts.faults}")
-    is_well = counts.groups and not counts.invalid_groups
-    return int(not is_well or bool(env.metrics.ledger.in_flight))
+    has_passed = counts.groups and not counts.invalid_groups
+    return int(not has_passed or bool(env.metrics.ledger.in_flight))
 
 
 async def _run(env: Any, trainer: StandInTrainer, steps: int) -> None:
-    """Run environment and trainer together; either's error ends both."""
+    """Run the environment and the trainer; an error of one ends both."""
 
     async def watch() -> None:
         while True:
@@ -118,7 +140,7 @@ async def _run(env: Any, trainer: StandInTrainer, steps: int) -> None:
     try:
         done, _ = await asyncio.wait(tasks[:2], return_when=asyncio.FIRST_EXCEPTION)
     finally:
-        # Each is cancelled once: what the environment does then is its end.
+        # Each is cancelled once; the environment then shuts down.
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -139,8 +161,8 @@ def _progress(env: Any, trainer: StandInTrainer, steps: int) -> str:
 
 
 def _write_report(env: Any, folder: Path) -> None:
-    """Name the dump files of a run, and make a report of them and its numbers."""
-    from rg_env.results.report import report_of  # and polars, which takes its time
+    """Print the dump files of a run, and write a report about them and its metrics."""
+    from rg_env.results.report import report_of  # slow, because it imports polars
     from rg_env.run.dumps import METRICS_FOLDER
 
     run = env.run_uuid
@@ -148,6 +170,6 @@ def _write_report(env: Any, folder: Path) -> None:
     files = "\n".join(f"  {os.path.relpath(path)}" for path in dumps)
     print(f"\nDump files, one group a line:\n{files}")
     paths = [*dumps, folder / METRICS_FOLDER / f"{run}_metrics.jsonl"]
-    out, title = folder / f"demo_{run}", "Groups of the demo"
-    if page := report_of(paths, out, title=title):
+    out = folder / f"demo_{run}"
+    if page := report_of(paths, out, title="Groups of the demo"):
         print(f"Open them in a browser:\n  {os.path.relpath(page)}")

@@ -1,4 +1,4 @@
-"""`export`: items and saved completions as files that other trainers load."""
+"""`export`: writes items and saved completions as files for other trainers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rg_env.adapters import files
 from rg_env.cli.command import HELP_NAMES, START, Number, command, flag, option
 from rg_env.cli.options import (
     OF_STREAM,
-    Given,
+    ExplicitSettings,
     SettingsCommand,
     options,
     stream_of,
@@ -26,10 +26,10 @@ from rg_env.results.terminal import WorkProgress
 from rg_env.stream.item import Item
 
 USED = OF_STREAM | {"num_eval_samples_per_task", "eval_seed", "eval_level"}
-"""Settings that items are exported with."""
+"""Settings that affect the exported items."""
 
 NOT_USED = ("num_shards", "scorer_fixes", "eval_preset")
-"""Settings with which a run has other items."""
+"""Settings that affect the items of a run, and that an export does not support."""
 
 COUNT = click.IntRange(1, 10_000_000)
 ABOVE_0 = Number(0.0, 1.0, min_open=True)
@@ -53,7 +53,11 @@ def _card(settings: Mapping[str, Any]) -> dict[str, Any]:
 @out_option
 @option("--format form", click.Choice(["jsonl", "parquet", "verl"]), "jsonl", FORMAT)
 def items(
-    command: SettingsCommand, given: Given, number: int, out: Path, form: Any
+    command: SettingsCommand,
+    given: ExplicitSettings,
+    number: int,
+    out: Path,
+    form: Any,
 ) -> int:
     """Write the items that `serve` would sample, as files.
 
@@ -64,14 +68,15 @@ def items(
         raise SettingError(
             f"env.{min(other)}: an export cannot follow it; leave it out"
         )
-    tasks, is_verl = stream_of(settings), form == "verl"
+    tasks = stream_of(settings)
     card = _card({**settings.model_dump(mode="json", include=USED), "number": number})
-    each, how = settings.num_eval_samples_per_task, settings.eval_seed
+    each = settings.num_eval_samples_per_task
+    is_verl = form == "verl"
     kind: files.Kind = "verl" if is_verl else "items"
     form = "parquet" if is_verl else form
     total = each * len(tasks.categories()) + number
     with (
-        files.new_export(out, kind, form, card) as export,
+        files.new_export(out, kind, form, how=card) as export,
         WorkProgress("export", total, "items") as progress,
     ):
 
@@ -80,7 +85,7 @@ def items(
                 yield item
                 progress.advance()
 
-        held_out = tasks.evaluation(each, how, settings.eval_level)
+        held_out = tasks.evaluation(each, settings.eval_seed, settings.eval_level)
         export.left_out["draws without an item"] = tasks.failures.total()
         new = files.new_items(tasks, held_out, export.left_out)
         train = counted(itertools.islice(new, number))
@@ -113,13 +118,20 @@ def sft(
     of the same item. Completions of evaluation items are an error.
     """
     sources = Sources(files_of(paths))
-    how = {"least_score": least_score, "most_per_item": most_per_item}
-    card = _card({"paths": [*paths], **how, "with_evaluation": with_evaluation})
+    card = _card(
+        {
+            "paths": [*paths],
+            "least_score": least_score,
+            "most_per_item": most_per_item,
+            "with_evaluation": with_evaluation,
+        }
+    )
     with (
-        files.new_export(out, "sft", form, card) as export,
+        files.new_export(out, "sft", form, how=card) as export,
         WorkProgress("export", sources.total_kb, "kB") as progress,
     ):
-        read, lost = sources.samples(progress), export.left_out
+        lost = export.left_out
+        read = sources.samples(progress)
         samples = files.usable(read, lost, with_evaluation=with_evaluation)
         export.write("train", files.sft_rows(samples, least_score, most_per_item, lost))
         if not export.tasks and sources.unread:
@@ -130,7 +142,7 @@ def sft(
 
 
 def export(env_cls: Any) -> click.Group:
-    """Return `export` for a class of environments, or what imports it later."""
+    """Return `export` for a class of environments or a function that imports it."""
     return click.Group(
         "export",
         help="Write items or saved completions as files that trainers load.",

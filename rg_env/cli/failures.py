@@ -1,8 +1,7 @@
 """The message and the exit status when an exception ends a command.
 
-A user sees a traceback only for a defect, which is ours or that of a program that
-subclasses the environment. With -v (`--env.debug_logging true`), all errors show their
-tracebacks.
+A user sees a traceback only for a defect, of ours or of a program that subclasses the
+environment. With -v (`--env.debug_logging true`), all errors show their tracebacks.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from rg_env.errors import (
 logger = logging.getLogger(__name__)
 
 EXIT_UNREAD = 128 + signal.SIGPIPE
-"""Whoever read what was printed has gone."""
+"""The reader of the output has gone."""
 
 DEFECT = (
     "this is a defect ({kind}); unless a file of your own is the last one in the lines"
@@ -37,13 +36,18 @@ DEFECT = (
 )
 
 FOREIGN = ("aiohttp", "requests", "wandb")
-"""Packages whose own exceptions speak of the world outside."""
+"""Packages with exceptions about the network and services."""
 
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 def end(error: BaseException) -> int:
-    """Say on standard error what ended a command; return the exit status."""
+    """Print the error that ended a command, and return the exit status.
+
+    Example:
+        >>> end(SettingError("-1 is not allowed", "env.seed"))
+        2
+    """
     if isinstance(error, BrokenPipeError):
         return EXIT_UNREAD
     status, sentence = _outcome(error)
@@ -57,16 +61,16 @@ def end(error: BaseException) -> int:
 
 
 def refuse(sentence: str, status: int = EXIT_REFUSED) -> int:
-    """Print the sentence that ends a command; return its exit status."""
+    """Print the sentence that ends a command, and return its exit status."""
     print(f"error: {printable(sentence)}", file=sys.stderr, flush=True)
     return status
 
 
 def catch_the_rest() -> None:
-    """Do the same for what is raised where no command is there to meet it.
+    """Handle exceptions that reach no command in the same way.
 
-    That is before a command begins, in threads, in destructors, and in tasks whose end
-    nobody awaits. For a process that is a command and nothing else.
+    They are raised before a command begins, in threads, in destructors, and in tasks
+    that are not awaited. Only a process that runs a single command may call this.
     """
     sys.excepthook = _end_at_import
     sys.unraisablehook = lambda hooked: logger.debug("ignored: %r", hooked.exc_value)
@@ -75,7 +79,7 @@ def catch_the_rest() -> None:
 
 
 def _is_defect(record: logging.LogRecord) -> bool:
-    """Tell whether a task's end is worth a traceback; its command says the others."""
+    """Return whether a task ended with a defect; its command reports other errors."""
     error = record.exc_info[1] if record.exc_info else None
     return error is None or _shows_all() or _outcome(error)[1] is None
 
@@ -88,7 +92,7 @@ def _end_at_import(kind: Any, error: BaseException, trace: Any) -> NoReturn:
 
 
 def _outcome(error: BaseException) -> tuple[int, str | None]:
-    """Return the exit status and the sentence of an error, None for a defect's."""
+    """Return the exit status and the sentence of an error, None for a defect."""
     if isinstance(error, (SettingError, LibraryError)):
         return EXIT_REFUSED, str(error)
     if isinstance(error, ImportError) and (sentence := installation.explain(error)):
@@ -104,11 +108,11 @@ def _outcome(error: BaseException) -> tuple[int, str | None]:
 
 
 def _of_worker(error: RunError) -> str | None:
-    """Return the sentence of what was raised in a worker, None if that is our fault."""
+    """Return the sentence of an error in a worker, None for a defect of ours."""
     kind, _, text = str(error).partition(": ")
     if kind == "MemoryError":
         return "a worker's memory is full; raise env.worker_memory_mb"
-    if kind == "OwnTaskError":  # whose module takes long to import
+    if kind == "OwnTaskError":  # by name, because its module is slow to import
         return f"a task of your own failed ({text})"
     file, line = (_PLACE.findall(error.detail) or [("", "")])[-1]
     _, in_library, place = file.rpartition("/reasoning_gym/")

@@ -1,7 +1,7 @@
-"""The command line: the commands, and the exit status.
+"""The command line: the commands and the exit status.
 
-Exit status 0 is success, 1 a failure at run time, 2 a setting that stopped the start
-(one sentence on standard error), 128 + n the end by signal n.
+Exit status 0 is success, 1 a failure at run time, 2 a wrong setting (one sentence on
+standard error), 128 + n the end by signal n.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ COMMANDS = {
     "doctor": "check this installation, task by task",
     "demo": "run everything on this machine with a simulated model",
 }
-"""Command to what it does, the most wanted ones first."""
+"""Command to its description, the most used ones first."""
 
 _RUNS = ("launch", "serve", "process", "evaluate", "screen")
 MODULES = dict.fromkeys(_RUNS, "run_commands")
 MODULES |= dict.fromkeys(("compare", "report", "rescore"), "result_commands")
 MODULES |= dict.fromkeys(("run-api", "score-server"), "server_commands")
 MODULES |= dict.fromkeys(("tasks", "show", "doctor"), "task_commands")
-"""Command to its module, where that has several."""
+"""Command to its module, if that has several."""
 
 
 class Program(click.Group):
-    """All commands, each imported when it is used; without one it is serve.
+    """All commands; a command is imported when it is used, and the default is serve.
 
-    Those with settings are made for the class that is run, the context's `obj`.
+    Commands with settings are made for the class in the context's `obj`.
     """
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -88,9 +88,9 @@ click.version_option(installation.VERSION, message=VERSION)(PROGRAM)
 
 
 def run_and_exit(env_cls: Any, argv: Sequence[str]) -> NoReturn:
-    """Run a command line as all that this process does; ends it with the status."""
+    """Run a command line, and end the process with its status."""
     shutdown.stop_at_interrupt()
-    for fd in range(3):  # in the place of one that is closed, a socket would be opened
+    for fd in range(3):  # otherwise a socket could get the number of a closed one
         try:
             os.fstat(fd)
         except OSError:
@@ -100,15 +100,15 @@ def run_and_exit(env_cls: Any, argv: Sequence[str]) -> NoReturn:
     finally:
         try:
             print(end="", flush=True)
-        except BrokenPipeError:  # Python would write it once more, and complain
+        except BrokenPipeError:  # Python would write it again, and print an error
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise SystemExit(status)
 
 
 def main(env_cls: Any, argv: Sequence[str]) -> int:
-    """Run a command line, without the program's name; return the exit status.
+    """Run a command line without the program's name, and return the exit status.
 
-    `env_cls` is a class of environments, or what imports ours where it is needed.
+    `env_cls` is a class of environments, or a function that imports it.
     """
     logs.start()
     try:
@@ -118,5 +118,5 @@ def main(env_cls: Any, argv: Sequence[str]) -> int:
         return end.exit_code
     except click.ClickException as error:
         return failures.refuse(f"command line: {error.format_message()}")
-    except Exception as error:  # noqa: BLE001 - the edge, where each is a sentence
+    except Exception as error:  # noqa: BLE001 - each error becomes a sentence here
         return failures.end(error)

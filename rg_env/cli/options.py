@@ -1,12 +1,12 @@
-"""Commands with settings: options made of the models of settings, over a YAML file.
+"""Commands with settings: their options come from the models of settings.
 
     --env.FIELD VALUE      a field of the environment
     --openai.FIELD VALUE   a field of the inference server
-    --FIELD VALUE          a field of the environment, of a command that takes few
+    --FIELD VALUE          a field of the environment, in commands with few settings
     --config FILE          YAML with the sections `env` and `openai`
 
-Names, kinds and texts of the options are those of the models, which need no framework.
-`--help` shows some of the settings, `--help_all` all.
+Options have the names, types and texts of the models, which need no framework. `--help`
+shows some of the settings, `--help_all` all.
 """
 
 from __future__ import annotations
@@ -50,19 +50,30 @@ FIRST = {
     " env.max_token_length env.data_dir_to_save_evals env.give_up_after_s",
     "screen": _SERVER + _ITEMS + _GROUPS + " env.batch_size env.give_up_after_s",
 }
-"""Command that has all settings, to those that its `--help` shows."""
+"""Command with all settings to the settings that its `--help` shows."""
 
 METAVARS = {bool: "BOOL", int: "INT", float: "FLOAT", list: "LIST", dict: "MAP"}
 SWITCH: Any = {"is_flag": False, "flag_value": "true"}
-"""An option whose value may be left out."""
+"""Arguments of an option with an optional value."""
 
-OF_MANAGER = "slurm", "testing", "max_n_completions", "proxy_url"
-"""Settings without a section, as the framework has them."""
+OF_MANAGER = ("slurm", "testing", "max_n_completions", "proxy_url")
+"""Settings without a section, as in the framework."""
 
-OF_STREAM = {"tasks", "categories", "exclude_tasks", "task_weights", "task_params"}
-OF_STREAM |= {"task_choice", "task_levels", "complexity_mode", "seed"}
-OF_STREAM |= {"system_prompt", "answer_format", "task_modules"}
-"""Settings that a stream of items outside a run follows."""
+OF_STREAM = {
+    "tasks",
+    "categories",
+    "exclude_tasks",
+    "task_weights",
+    "task_params",
+    "task_choice",
+    "task_levels",
+    "complexity_mode",
+    "seed",
+    "system_prompt",
+    "answer_format",
+    "task_modules",
+}
+"""Settings of a stream of items outside a run."""
 
 
 def stream_of(settings: Any) -> Tasks:
@@ -83,27 +94,31 @@ def stream_of(settings: Any) -> Tasks:
 
 
 class SettingOption(click.Option):
-    """The option of one field; its value is the text that was typed."""
+    """The option of one field; its value is the typed text."""
 
     def __init__(self, section: str, name: str, model: BaseModel, prefix: str) -> None:
-        self.section, self.field, self.path = section, name, f"{section}.{name}"
-        info, start = type(model).model_fields[name], getattr(model, name)
+        self.section = section
+        self.field = name
+        self.path = f"{section}.{name}"
+        info = type(model).model_fields[name]
+        start = getattr(model, name)
         self.kinds = dict.fromkeys(kinds(info.annotation))
         self.takes_none = self.kinds.pop(type(None), self) is None
         self.words = [word for kind in self.kinds for word in _words(kind)]
         typed = [METAVARS.get(kind, "TEXT") for kind in self.kinds if not _words(kind)]
-        how: dict[str, Any] = {"metavar": "|".join(filter(None, [*self.words, *typed]))}
-        if [*self.kinds] == [bool]:
-            how |= SWITCH
         default = str(start.value if isinstance(start, Enum) else start)
         default = default.replace(f"{RUNS_WRITE_IN}/", "")
-        text = f"{(info.description or '').rstrip('.')} [{default}]"
-        super().__init__([f"--{prefix}{name}", f"{section}__{name}"], help=text, **how)
+        super().__init__(
+            [f"--{prefix}{name}", f"{section}__{name}"],
+            help=f"{(info.description or '').rstrip('.')} [{default}]",
+            metavar="|".join(filter(None, [*self.words, *typed])),
+            **(SWITCH if [*self.kinds] == [bool] else {}),
+        )
 
     def read(self, text: str) -> Any:
-        """Return the value of a text, which is YAML, for the model to check.
+        """Return the value of a YAML text; the model checks it.
 
-        Text needs no quotes, and names may be separated by commas alone.
+        Text needs no quotes, and a list of names may be separated by commas.
         """
         if text in ("None", "none", "null") and text not in self.words:
             return None if self.takes_none else "none"
@@ -124,15 +139,15 @@ def _words(kind: Any) -> Sequence[str]:
     return list(map(str, typing.get_args(kind))) if is_choice else ()
 
 
-# -- what was set ----------------------------------------------------------------------
+# -- explicit settings -----------------------------------------------------------------
 
 Servers = Annotated[list[dict[str, Any]], Field(min_length=1)]
 Start = tuple[Any, list[Any]]
-"""What a command starts from: the settings of the environment and of servers."""
+"""The default settings of a command: of the environment and of servers."""
 
 
-class Given(CheckedModel):
-    """What a user has set, and nothing else, by the sections of a file."""
+class ExplicitSettings(CheckedModel):
+    """The settings that a user has set explicitly, by the sections of a file."""
 
     env: dict[str, Any] = Field({})
     openai: dict[str, Any] | Servers = Field({})
@@ -157,16 +172,17 @@ class Given(CheckedModel):
         return value
 
     def parts(self, servers: Sequence[Any]) -> list[Mapping[str, Any]]:
-        """Return what was set of each server; those of a list are others."""
+        """Return the explicit settings of each server."""
         if isinstance(self.openai, list):
             return [*self.openai]
         return [self.openai] * len(servers)
 
     def over(self, start: Start) -> Start:
-        """Build the settings of the environment and of its servers."""
+        """Build the settings of the environment and its servers, over the defaults."""
         first, firsts = start
         env = setting_types.build("env", type(first), first.model_dump() | self.env)
-        is_one, servers = isinstance(self.openai, Mapping), []
+        is_one = isinstance(self.openai, Mapping)
+        servers = []
         for number, part in enumerate(self.parts(firsts)):
             section = "openai" if is_one else f"openai.{number}"
             first = firsts[number if is_one else 0]
@@ -180,7 +196,8 @@ class Given(CheckedModel):
 
 def _read_file(path: str) -> dict[str, Any]:
     """Return the sections of a file, without those of other programs."""
-    known, where = Given.model_fields, f"--config: {shown(path)}"
+    known = ExplicitSettings.model_fields
+    where = f"--config: {shown(path)}"
     try:
         content = yaml_text.read(path)
     except YamlError as error:
@@ -188,7 +205,7 @@ def _read_file(path: str) -> dict[str, Any]:
     if not isinstance(content, dict) or not {*content} & {*known}:
         raise SettingError(f"{where} has none of the sections `env` and `openai`")
     for name in [name for name in content if name not in known]:
-        # What was perhaps meant for us stays, and is refused.
+        # A misspelled section stays, and is refused later.
         if isinstance(content[name], dict) and not nearest(str(name), known):
             logger.warning("--config: no setting is read in section %s", shown(name))
             del content[name]
@@ -205,15 +222,16 @@ def _read_file(path: str) -> dict[str, Any]:
 
 
 class SettingsCommand(Command):
-    """A command with settings, for a class of environments or what imports it later.
+    """A command with settings.
 
     Args:
-        run: Called with the command, what was set, and the values of its own options.
-        example: A command line of it, with its name.
-        env_cls: The class.
-        starts: Class name to what it starts from, where that differs from `serve`.
-        fields: The fields of `env` that it has, without other sections; None for all.
-        is_bare: Whether the names of these options are without `env.`.
+        run: The function of the command. Its arguments are the command, the explicit
+            settings, and the values of its own options.
+        example: A command line, which begins with the name of the command.
+        env_cls: A class of environments, or a function that imports it.
+        starts: Name of the class to the defaults that differ from those of `serve`.
+        fields: The fields of `env`, without other sections; None for all settings.
+        is_bare: Whether the names of these options have no `env.`.
     """
 
     def __init__(
@@ -253,7 +271,7 @@ class SettingsCommand(Command):
                     help=field.description,
                     **SWITCH,
                 )
-                for name, field in Given.model_fields.items()
+                for name, field in ExplicitSettings.model_fields.items()
                 if name in OF_MANAGER
             ]
             text = f"Show all {len(self.settings)} settings, not only the ones below"
@@ -270,7 +288,7 @@ class SettingsCommand(Command):
         )
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse a command line; for an unknown option, name the settings like it."""
+        """Parse a command line; the error for an unknown option names similar ones."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -287,7 +305,7 @@ class SettingsCommand(Command):
             raise click.UsageError(text, ctx) from error
 
     def start_of(self, env_cls: Any) -> Start:
-        """Return what it starts from for a class, or for what imports it later."""
+        """Return the defaults for a class, or for a function that imports it."""
         if not isinstance(env_cls, type):
             values = environment_settings.START | self._starts
             return CheckedSettings(**values), [CheckedServer(**program_settings.START)]
@@ -299,19 +317,21 @@ class SettingsCommand(Command):
         copies = [kind.model_construct(**server.model_dump()) for server in servers]
         return env.model_copy(update=self._starts), copies
 
-    def read(self, values: Mapping[str, Any]) -> Given:
-        """Return what the options of a command line and the file that they name say."""
+    def read(self, values: Mapping[str, Any]) -> ExplicitSettings:
+        """Return the settings of a command line and of its file."""
         content = {} if values["config"] is None else _read_file(values["config"])
         typed = {name: values.get(name) for name in OF_MANAGER}
         content |= {n: text for n, text in typed.items() if text not in (None, "None")}
-        given: Given = setting_types.build("--config", Given, content)
+        given: ExplicitSettings
+        given = setting_types.build("--config", ExplicitSettings, content)
         for option in self.settings:
-            text, below = values[str(option.name)], getattr(given, option.section)
-            if text is not None and isinstance(below, list):
+            text = values[str(option.name)]
+            section = getattr(given, option.section)
+            if text is not None and isinstance(section, list):
                 why = "cannot be combined with a list of servers in --config"
                 raise SettingError(f"command line: {option.opts[0]} {why}")
             if text is not None:
-                below[option.field] = option.read(text)
+                section[option.field] = option.read(text)
         return given
 
     def _print_all(self, ctx: click.Context) -> None:
@@ -322,7 +342,7 @@ class SettingsCommand(Command):
 
 
 def options(
-    example: str, **how: Any
+    example: str, **arguments: Any
 ) -> Callable[[Callable[..., int]], Callable[[Any], SettingsCommand]]:
-    """Return what makes a command of a function; see `SettingsCommand`."""
-    return lambda run: functools.partial(SettingsCommand, run, example, **how)
+    """Return a decorator that makes a `SettingsCommand`, with its other arguments."""
+    return lambda run: functools.partial(SettingsCommand, run, example, **arguments)

@@ -1,4 +1,4 @@
-"""`compare`, `report` and `rescore`: what saved completions say."""
+"""`compare`, `report` and `rescore`: commands for saved completions."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# So that the runs of one published task, whose items are the same, are one batch.
+# All runs of a published task, which have the same items, fit into one batch.
 SAMPLES_AT_ONCE = 1_500
 
 SAMPLES_A_CALL = 100
-# Calls that wait at each core of a cluster, so that none is idle.
+# Queued calls for each core of a cluster, so that none is idle.
 CALLS_A_CORE = 4
 
 paths_argument = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
@@ -88,10 +88,12 @@ def compare(
 def _results(
     paths: Sequence[str], score: str | None
 ) -> tuple[list[str], pl.DataFrame, list[str]]:
-    """Return names of results, each a path or a run in it, their samples, the unread.
+    """Return the names of results, their samples, and remarks about unread lines.
+
+    A result is a path, or a run in it.
 
     Raises:
-        SettingError: A path holds none, or one without that score.
+        SettingError: A path has no samples, or a sample without that score.
     """
     import polars as pl
 
@@ -104,7 +106,7 @@ def _results(
         for at, (path, sources) in enumerate(zip(paths, by_path, strict=True)):
             before = len(results)
             for sample in sources.samples(progress):
-                key = at, sample.row.get("run") or path
+                key = (at, sample.row.get("run") or path)
                 yield row_of(sample, results.setdefault(key, len(results)))
             if len(results) == before:
                 raise sources.no_completion([path])
@@ -193,7 +195,8 @@ def rescore(
         check_writable("--out", out)
     written = out and out.resolve()
     sources = Sources([f for f in files_of(paths) if f.resolve() != written])
-    modules, rows = tuple(task_modules or ()), list[Sequence[Any]]()
+    modules = tuple(task_modules or ())
+    rows: list[Sequence[Any]] = []
     with contextlib.ExitStack() as end:
         cluster = _cluster(ray, end) if ray else None
         pool = end.enter_context(pool_of(workers, modules))
@@ -212,12 +215,12 @@ def rescore(
 
 
 def _cluster(address: str, end: contextlib.ExitStack) -> Any:
-    """Return the connection to a Ray cluster, closed at the end."""
+    """Return a connection to a Ray cluster, which is closed at the end."""
     if importlib.util.find_spec("ray") is None:
         raise SettingError("--ray: ray is not installed; run `pip install ray`")
     from rg_env.adapters.ray import Cluster
 
-    # Ray prints what became of nodes, and the result is to be read alone.
+    # Ray prints messages about nodes, which must not mix with the result.
     end.enter_context(contextlib.redirect_stdout(sys.stderr))
     return end.enter_context(contextlib.closing(Cluster(address)))
 
@@ -230,7 +233,7 @@ async def _rescore(
     cluster: Any,
     modules: tuple[str, ...],
 ) -> None:
-    """Score what is not in the file yet; add all to the rows of a table."""
+    """Score completions that are not in the file yet; append all to `rows`."""
     from rg_env.library.installed_library import read_library
     from rg_env.results.numbers import row_of
     from rg_env.results.rescoring import (

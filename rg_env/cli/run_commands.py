@@ -14,7 +14,7 @@ import click
 
 from rg_env import logs, shutdown
 from rg_env.cli.command import START, Number, flag, loaded, option, rendered
-from rg_env.cli.options import Given, SettingsCommand, options
+from rg_env.cli.options import ExplicitSettings, SettingsCommand, options
 from rg_env.errors import RunError, SettingError, not_allowed, shown
 from rg_env.installation import COMMAND, PROGRAM, PROJECT
 from rg_env.places import check_writable
@@ -30,17 +30,18 @@ logger = logging.getLogger(__name__)
 
 def build(
     command: SettingsCommand,
-    given: Given,
+    given: ExplicitSettings,
     screen: Callable[[Any], ScreenRun] | None = None,
 ) -> Any:
     """Build the environment of a command.
 
-    Settings are checked first, then with the library; then the framework is imported,
-    and a server is queried last, since it may have to be waited for.
+    Settings are checked first, then those that need the library. Then the framework is
+    imported. The server is queried last, because it may not be ready yet.
     """
     from rg_env.atropos import start_checks
 
-    name, is_serve = str(command.name), command.name == "serve"
+    name = str(command.name)
+    is_serve = name == "serve"
     config, servers = given.over(command.start)
     start_checks.check_command(name, config, servers)
     pool = start_checks.checked_workers(config)
@@ -50,7 +51,7 @@ def build(
     config, servers = given.over(command.start_of(env_cls))
     run = screen and screen(config)
     config = run.config if run else config
-    # Elsewhere the default is no wish of the user: without a login, W&B is off.
+    # In other commands, W&B is off without a login, unless it is explicitly set.
     if is_serve or given.env.get("use_wandb") is not None:
         start_checks.check_wandb(config)
     elif config.use_wandb and not start_checks.has_wandb_login():
@@ -69,7 +70,8 @@ def build(
     env = env_cls(config, servers, slurm=given.slurm, testing=False)
     env._pool = pool
     if run:
-        env.screen, env.jsonl_writer.with_tokens = run, False
+        env.screen = run
+        env.jsonl_writer.with_tokens = False
     used = [server.config for server in env.server.servers]
     models = [f"model {s.model_name} ({s.server_type}) at {s.base_url}" for s in used]
     text = ", ".join(models)
@@ -81,7 +83,7 @@ def build(
 
 
 @options("serve --config settings.yaml --env.tasks 'gcd,*_sorting'")
-def serve(command: SettingsCommand, given: Given) -> int:
+def serve(command: SettingsCommand, given: ExplicitSettings) -> int:
     """Feed a trainer through the Atropos API."""
     asyncio.run(build(command, given).env_manager())
     return 0
@@ -95,14 +97,14 @@ def serve(command: SettingsCommand, given: Given) -> int:
         "data_path_to_save_groups": f"data/{name}.jsonl",
     },
 )
-def process(command: SettingsCommand, given: Given) -> int:
+def process(command: SettingsCommand, given: ExplicitSettings) -> int:
     """Write total_steps groups as JSONL rows and a report, without a trainer."""
     _write_rows(build(command, given))
     return 0
 
 
 def _write_rows(env: Any) -> None:
-    """Run `process`; the report is of whatever was written, unless a signal came."""
+    """Run `process`; also report the rows of a failed run, unless a signal came."""
     from rg_env.results.report import report_of
     from rg_env.results.sources import metrics_beside
 
@@ -124,7 +126,9 @@ def _write_rows(env: Any) -> None:
 )
 @flag("--json", text="Print the results as one JSON document instead of a table")
 @flag("--tasks", text="Show a row for each task in the table")
-def evaluate(command: SettingsCommand, given: Given, json: bool, tasks: bool) -> int:
+def evaluate(
+    command: SettingsCommand, given: ExplicitSettings, json: bool, tasks: bool
+) -> int:
     """Measure a model on the fixed evaluation items."""
     env = build(command, given)
     env._evaluation.shows_json = json
@@ -133,8 +137,9 @@ def evaluate(command: SettingsCommand, given: Given, json: bool, tasks: bool) ->
     if (folder := env._evaluation.folder) is not None:
         from rg_env.results.report import report_of
 
-        where = ([folder / "samples.jsonl"], folder / "report")
-        if page := report_of(*where, title=f"Evaluation {folder.name}"):
+        title = f"Evaluation {folder.name}"
+        page = report_of([folder / "samples.jsonl"], folder / "report", title=title)
+        if page:
             logger.info("report: %s", page)
     return 0
 
@@ -156,7 +161,7 @@ OUT = "Settings file to write (.yaml); the groups go beside it (.jsonl)"
 @option("--out", click.Path(dir_okay=False, path_type=Path), "data/screen.yaml", OUT)
 def screen(
     command: SettingsCommand,
-    given: Given,
+    given: ExplicitSettings,
     groups: int | None,
     least_share: float,
     out: Path,
@@ -164,7 +169,7 @@ def screen(
     """Find the tasks and levels that a model can learn from.
 
     Samples a few groups of each task with the settings for serve, and writes a settings
-    file that selects the tasks and levels whose groups have reward variance.
+    file that selects the tasks and levels with reward variance in their groups.
     """
     from rg_env.line_file import read_groups
     from rg_env.results.screen_settings import ScreenRun, screen_text
@@ -193,7 +198,7 @@ def screen(
 
 
 def _check_screen(out: Path) -> None:
-    """Refuse a file that cannot be written, or that `screen` has not written."""
+    """Refuse a file that cannot be written, or an existing one not from `screen`."""
     from rg_env.results.screen_settings import HEAD
 
     check_writable("--out", out)
@@ -203,8 +208,8 @@ def _check_screen(out: Path) -> None:
         )
 
 
-def _as_set(command: SettingsCommand, given: Given) -> dict[str, Any]:
-    """Return what was set as a file for `--config` has it, without keys of servers."""
+def _as_set(command: SettingsCommand, given: ExplicitSettings) -> dict[str, Any]:
+    """Return the explicit settings as a file for `--config`, without secrets."""
     config, servers = given.over(command.start)
     openai = [
         server.model_dump(mode="json", include={*part} - {*SECRET})
@@ -220,11 +225,11 @@ def _as_set(command: SettingsCommand, given: Given) -> dict[str, Any]:
 
 
 @options("launch --config examples/launch.yaml --launch.model Qwen/Qwen3-0.6B")
-def launch(command: SettingsCommand, given: Given) -> int:
+def launch(command: SettingsCommand, given: ExplicitSettings) -> int:
     """Start a whole training run: the API, vLLM, serve and the trainer.
 
-    What has a URL in the settings (openai.base_url, env.rollout_server_url) is running
-    already and is not started. Ctrl-C ends all of it, and the same command goes on.
+    A server with a URL in the settings (openai.base_url, env.rollout_server_url) runs
+    already and is not started. Ctrl-C ends all programs, and the same command goes on.
     """
     from rg_env.atropos import start_checks
     from rg_env.launch.programs import Plan, taken
@@ -236,7 +241,13 @@ def launch(command: SettingsCommand, given: Given) -> int:
         raise SettingError("openai: `launch` works with one server, not with a list")
     program = Path(sys.argv[0])
     own = [sys.executable, str(program if program.is_file() else PROJECT / PROGRAM)]
-    plan = Plan(settings, given.env, given.openai, config, own)
+    plan = Plan(
+        settings=settings,
+        env=given.env,
+        openai=given.openai,
+        config=config,
+        own=own,
+    )
     plan.check()
     check_writable("launch.folder", plan.folder, is_folder=True)
     check_writable("launch.policy", plan.policy, is_folder=True)

@@ -1,4 +1,4 @@
-"""`run-api` and `score-server`: where they listen, and who may use what they serve."""
+"""`run-api` and `score-server`: their addresses and the checks of their clients."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rg_env import shutdown
 from rg_env.cli.command import command, flag, option
 from rg_env.cli.options import (
     OF_STREAM,
-    Given,
+    ExplicitSettings,
     SettingsCommand,
     options,
     stream_of,
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-BACKLOG = 2048  # as the framework's API
+BACKLOG = 2048  # as in the framework's API
 _SECRET_FORM = re.compile(r"[\w.~-]{16,256}", re.ASCII)
 _ADVICE = "write one with `(umask 077; openssl rand -hex 32 > FILE)`"
 
 
 def address_options(port: int) -> Callable[[Any], Any]:
-    """Return the options of where a command listens."""
+    """Return a decorator that adds --host and --port to a command."""
     text = "Address to listen on; 127.0.0.1 accepts only this machine, 0.0.0.0 any"
     host = option("--host", str, "127.0.0.1", text)
     number = option("--port", click.IntRange(0, 65_535), port, "Port; 0 is a free one")
@@ -44,20 +44,22 @@ def address_options(port: int) -> Callable[[Any], Any]:
 
 
 def _client_options(function: Any) -> Any:
-    text = "File with a secret that clients must put into the URL,"
-    text += " http://HOST:PORT/SECRET, or send as a bearer token"
-    secret = option("--secret_file", click.Path(), None, text)
-    text = "Further names by which clients reach this server, separated by commas"
-    return secret(option("--allowed_hosts", str, "", text)(function))
+    file_help = (
+        "File with a secret that clients must put into the URL,"
+        " http://HOST:PORT/SECRET, or send as a bearer token"
+    )
+    hosts_help = "Further names by which clients reach this server, separated by commas"
+    secret = option("--secret_file", click.Path(), None, file_help)
+    return secret(option("--allowed_hosts", str, "", hosts_help)(function))
 
 
 def is_near(listener: socket.socket) -> bool:
-    """Return whether only this machine reaches a socket."""
+    """Return whether only this machine can reach a socket."""
     return ipaddress.ip_address(listener.getsockname()[0]).is_loopback
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; raises `SettingError` if nothing can."""
+    """Return a listening socket, or raise `SettingError`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
@@ -69,7 +71,7 @@ def listen(host: str, port: int) -> socket.socket:
 def checked(
     served: Any, host: str, secret_file: str | None, allowed_hosts: str
 ) -> ClientCheck:
-    """Return an application whose clients are checked."""
+    """Return an application that checks its clients."""
     from rg_env.serving import ClientCheck
 
     names = [host, *allowed_hosts.replace(",", " ").split()]
@@ -79,21 +81,23 @@ def checked(
     try:
         secret = Path(secret_file).read_text(encoding="utf-8").strip()
     except (OSError, ValueError) as error:
-        secret, reason = "", getattr(error, "strerror", None) or "no text"
+        secret = ""
+        reason = getattr(error, "strerror", None) or "no text"
     if not _SECRET_FORM.fullmatch(secret):
         raise SettingError(f"--secret_file {secret_file}: {reason}; {_ADVICE}")
     return ClientCheck(served, secret, names)
 
 
-def _serve(what: str, listener: socket.socket, served: Any, **options: Any) -> int:
-    """Say what is ready, and serve it until a signal ends it in order."""
+def _serve(name: str, listener: socket.socket, served: Any, **options: Any) -> int:
+    """Print that a server is ready, and serve until a signal."""
     from rg_env import serving
 
     host, port = listener.getsockname()[:2]
-    name = f"[{host}]" if ":" in host else host
+    if ":" in host:
+        host = f"[{host}]"
 
     async def run() -> None:
-        print(f"{what} ready on http://{name}:{port}", flush=True)
+        print(f"{name} ready on http://{host}:{port}", flush=True)
         await serving.serve(served, listener, **options)
 
     shutdown.run(run())
@@ -132,7 +136,7 @@ def run_api(host: str, port: int, **clients: Any) -> int:
 @_client_options
 def score_server(
     command: SettingsCommand,
-    given: Given,
+    given: ExplicitSettings,
     host: str,
     port: int,
     gold: bool,
@@ -164,10 +168,15 @@ def score_server(
             others = application(stream)
         inner = ScoreServer(stream, shows_gold=gold, masks=mask_sample, others=others)
         served = checked(inner, host, **clients)
-        # The rest is for closing: after END_WITHIN_S the process is killed.
-        how: Any = {"timeout_graceful_shutdown": int(shutdown.END_WITHIN_S - 2)}
-        how["log_level"] = "error"  # what a client sends is no news
-        return _serve("score server", listener, served, ws="auto", **how)
+        return _serve(
+            "score server",
+            listener,
+            served,
+            ws="auto",
+            log_level="error",  # bad requests of clients are not logged
+            # Two seconds are left to close, before END_WITHIN_S kills the process.
+            timeout_graceful_shutdown=int(shutdown.END_WITHIN_S - 2),
+        )
 
 
 if __name__ == "__main__":  # the API of the demo

@@ -1,4 +1,4 @@
-"""`tasks`, `show` and `doctor`: which tasks there are, their items, if they work."""
+"""`tasks`, `show` and `doctor`: list the tasks, show an item, check the tasks."""
 
 from __future__ import annotations
 
@@ -57,13 +57,14 @@ from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 
-MAKE_DEADLINE_S, SAY_AFTER_S = 20.0, 5.0
+MAKE_DEADLINE_S = 20.0
+SAY_AFTER_S = 5.0
 SOLVE_DEADLINE_S = 300.0
 
 ASKS: Mapping[str, str] = json.loads(
     Path(__file__).with_name("task_asks.json").read_text(encoding="utf-8")
 )
-"""Task to what it asks for, in at most 64 characters."""
+"""Task to its description in at most 64 characters."""
 
 ROW = "{:<29} {:>6} {:>8} {:>8} {:>8}"
 LEGEND = """\
@@ -77,7 +78,7 @@ ms at    median time to make an item, at level 0 and at level 1
 
 @dataclasses.dataclass(frozen=True)
 class TaskFacts:
-    """What is known of one task; without a scale, the reason says why."""
+    """The description and the scale of one task, or the reason why it has none."""
 
     info: TaskInfo
     scale: Scale | None
@@ -96,11 +97,12 @@ def listing(tasks: Sequence[TaskFacts]) -> str:
     """Return the tasks by category."""
     lines = [ROW.format("task", "steps", "default", "ms at 0", "ms at 1")]
     ordered = sorted(tasks, key=lambda facts: (facts.info.category, facts.info.name))
-    for category, of in itertools.groupby(ordered, lambda facts: facts.info.category):
+    groups = itertools.groupby(ordered, lambda facts: facts.info.category)
+    for category, members in groups:
         lines.append(category)
-        for facts in of:
-            cells, scale = ["none", "", "", ""], facts.scale
-            if scale is not None:
+        for facts in members:
+            cells = ["none", "", "", ""]
+            if (scale := facts.scale) is not None:
                 default = scale.default_level
                 cells = [
                     f"{len(scale.steps)}{'*' * scale.is_dead}",
@@ -117,10 +119,14 @@ def listing(tasks: Sequence[TaskFacts]) -> str:
 
 def details(facts: TaskFacts) -> str:
     """Return everything about one task."""
-    info, scale = facts.info, facts.scale
-    values: dict[str, Any]
-    values = {"task": info.name, "category": info.category, "asks_for": _asks(info)}
-    values["parameters"] = dict(info.parameters)
+    info = facts.info
+    scale = facts.scale
+    values: dict[str, Any] = {
+        "task": info.name,
+        "category": info.category,
+        "asks_for": _asks(info),
+        "parameters": dict(info.parameters),
+    }
     if scale is None:
         return "\n".join(lines({**values, "no scale": facts.no_scale_reason}))
     values["default_level"] = scale.default_level
@@ -128,18 +134,18 @@ def details(facts: TaskFacts) -> str:
     for number, step in enumerate(scale.steps):
         name = f"level {scale.level_of(number):.4g} ({_cost(step.item_ms)} ms)"
         values[name] = dict(step.params)
-    values |= {f"skipped level {of.level}": of.reason for of in scale.skipped}
+    values |= {f"skipped level {one.level}": one.reason for one in scale.skipped}
     return "\n".join(lines(values))
 
 
 def chosen_tasks(
     library: LibraryDescription, names: Sequence[str], categories: Sequence[str] = ()
 ) -> list[str]:
-    """Return the tasks that match a name and a category, where those are given."""
+    """Return the tasks that match a name and a category, if those are given."""
     with in_section("command line: "):
         by_name = build_selection(library, StreamSettings(names or None))
-        of = StreamSettings(categories=categories or None)
-        in_category = {choice.task for choice in build_selection(library, of)}
+        settings = StreamSettings(categories=categories or None)
+        in_category = {choice.task for choice in build_selection(library, settings)}
     chosen = sorted({choice.task for choice in by_name} & in_category)
     if not chosen:
         raise SettingError("command line: no such task is in such a category")
@@ -149,7 +155,7 @@ def chosen_tasks(
 async def facts_of(
     names: Sequence[str], categories: Sequence[str], pool: WorkerPool
 ) -> list[TaskFacts]:
-    """Return what is known of the tasks that match."""
+    """Return the facts of the matching tasks."""
     library = await read_library(pool)
     chosen = chosen_tasks(library, names, categories)
     scales, reasons = await read_scales(pool, library, chosen)
@@ -182,11 +188,16 @@ def tasks(
 
 
 BLOCKS = ("question", "solution", "answer")
-"""Foreign text."""
+"""Names of values that are foreign text."""
 
 
 def lines(values: Mapping[str, Any]) -> list[str]:
-    """Return names with their values, but None; foreign text is indented."""
+    """Return the lines of names and values without None; foreign text is indented.
+
+    Example:
+        >>> lines({"task": "gcd", "level": None, "answer": "12"})
+        ['task: gcd', 'answer:', '  12']
+    """
     result = []
     for name, value in values.items():
         if value is None:
@@ -203,8 +214,9 @@ def lines(values: Mapping[str, Any]) -> list[str]:
 async def _item(
     pool: WorkerPool, name: str, level: float | None, seeds: Sequence[int]
 ) -> Item:
-    """Make the item of the first seed that gives one."""
-    library, scale = await read_library(pool), None
+    """Make an item from the first seed that gives a usable one."""
+    library = await read_library(pool)
+    scale = None
     if name not in library.tasks:
         raise unknown_task("command line", name, library.tasks)
     if level is not None:
@@ -229,16 +241,17 @@ async def _item(
 async def _values(
     pool: WorkerPool, item: Item, answer: str | None, rules: ScoringRules
 ) -> dict[str, Any]:
-    """Return what is known of an item, and of an answer as it is scored in training."""
-    # In a worker, which has the rules of a user's own tasks as well.
-    call = (solution, item.task, item.entry)
+    """Return the values of an item, and those of an answer as scored in training."""
     values: dict[str, Any] = {
         "task": item.task,
         "level": item.level,
         "params": dict(item.params),
         "seed": item.seed,
         "question": item.question,
-        "solution": await pool.run(*call, deadline_s=SOLVE_DEADLINE_S),
+        # In a worker, which also knows the rules of a user's own tasks.
+        "solution": await pool.run(
+            solution, item.task, item.entry, deadline_s=SOLVE_DEADLINE_S
+        ),
     }
     if answer is None:
         return values
@@ -246,9 +259,15 @@ async def _values(
     (score,) = await scorer.score_group(item, item.entry, [answer.strip()])
     why = None
     if score.outcome == "scorer_error":
-        scored = (item.task, dict(item.params), item.entry, score.answer, rules)
-        job = worker_jobs.scorer_fault
-        why = await pool.run(job, *scored, deadline_s=SOLVE_DEADLINE_S)
+        why = await pool.run(
+            worker_jobs.scorer_fault,
+            item.task,
+            dict(item.params),
+            item.entry,
+            score.answer,
+            rules,
+            deadline_s=SOLVE_DEADLINE_S,
+        )
     return values | {
         "answer": score.answer,
         "score": score.value,
@@ -278,10 +297,11 @@ def show(
 
     The item is create_dataset(TASK, seed=SEED, size=1, **parameters)[0] of the library.
     """
-    seeds, rules = range(100), ScoringRules(scorer_fixes=not no_fixes)
+    seeds = range(100) if seed is None else [seed]
+    rules = ScoringRules(scorer_fixes=not no_fixes)
     try:
         with workers(1, task_modules) as pool:
-            item = _item(pool, task, level, seeds if seed is None else [seed])
+            item = _item(pool, task, level, seeds)
             values = _values(pool, shutdown.run(item), answer, rules)
             print("\n".join(lines(shutdown.run(values))))
     except PoolError as error:
@@ -298,7 +318,7 @@ def show(
 @task_modules_option
 @option("--items", click.IntRange(1, 10_000), 4, "Number of items for each task")
 def doctor(names: Sequence[str], task_modules: Sequence[str], items: int) -> int:
-    """Check this installation: the tasks that are named, or all of them.
+    """Check this installation: the named tasks, or all.
 
     Checks that items are made in time, that another process makes the same items, and
     that reference answers score 1.0. Exits with status 0 if all tasks pass, and 1 if
@@ -321,7 +341,7 @@ def doctor(names: Sequence[str], task_modules: Sequence[str], items: int) -> int
             faults = await asyncio.gather(*map(check, tasks))
         return dict(zip(tasks, faults, strict=True))
 
-    # The second is the other process that has to make the same items.
+    # A process of the second pool must make the same items.
     with (
         workers(max(1, cores - 1), task_modules) as pool,
         workers(1, task_modules) as other,

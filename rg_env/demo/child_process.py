@@ -1,7 +1,7 @@
-"""Programs of this project as child processes that do not outlive us.
+"""Runs programs of this project as child processes.
 
-Such a program prints where it listens, as the last word of its first line. The kernel
-ends it with us, so no way of dying leaves an orphan behind.
+The last word in the first line of their output is their URL. The kernel ends them with
+this process, so none is left behind, however this process ends.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ SHOWN_LOG_LINES = 20
 
 
 class ChildError(RunError):
-    """A program did not start; the text holds the end of its log."""
+    """A program did not start; the text has the end of its log."""
 
     def __init__(self, reason: str, log: str, status: int | None) -> None:
         super().__init__(f"{reason}; the end of its log:\n{log}")
         *_, last = log.splitlines() or [""]
         self._sentence = f"{reason} ({last})"
-        if status == EXIT_REFUSED:  # it says why itself
+        if status == EXIT_REFUSED:  # the last line of its log has the reason
             self.exit_status = EXIT_REFUSED
             self._sentence = last.removeprefix("error: ")
 
     @property
     def sentence(self) -> str:
-        """Its own sentence if it refused to start, or how it ended and why."""
+        """Its own sentence if it refused to start, otherwise how it ended and why."""
         return self._sentence
 
 
@@ -53,7 +53,7 @@ def read_log_end(log_path: Path) -> str:
 
 
 class ChildProgram:
-    """A program, run with `python -m` at once; its log may be a file without a name."""
+    """A program that is started with `python -m`; by default its log is temporary."""
 
     def __init__(self, module: str, *argv: str, log_path: Path | None = None) -> None:
         self._module = module
@@ -65,18 +65,18 @@ class ChildProgram:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            # Ctrl-C at the terminal is for us; the child is told by us to end.
+            # Ctrl-C only reaches this process, which then ends the child.
             start_new_session=True,
             preexec_fn=syscalls.end_with_parent,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
         )
 
     def wait_for_url(self) -> str:
-        """Return what it listens on; raises `ChildError` if it ends before."""
+        """Return the URL of the program; raises `ChildError` if it ends before."""
         output = self._process.stdout
-        assert output is not None  # noqa: S101 - it was asked for
+        assert output is not None  # noqa: S101 - it is a pipe
         if not select.select([output], [], [], START_TIMEOUT_S)[0]:
-            raise self._error("said nothing")
+            raise self._error(f"printed no URL in {START_TIMEOUT_S:g} s")
         words = output.readline().decode(errors="replace").split()
         if words and words[-1].startswith("http"):
             return words[-1]
@@ -85,12 +85,12 @@ class ChildProgram:
         raise self._error(f"ended with status {self._process.poll()} at its start")
 
     def _error(self, reason: str) -> ChildError:
-        # Opened anew, since the place in the file is shared with the program.
+        # Opened again, because the program shares the position in the file.
         end = read_log_end(Path(f"/proc/self/fd/{self._log.fileno()}"))
         return ChildError(f"{self._module} {reason}", end, self._process.poll())
 
     def stop(self) -> None:
-        """End it, with force if it does not go; returns when it is gone."""
+        """Terminate the program, kill it after a while, and wait for its end."""
         process = self._process
         process.terminate()
         try:
@@ -106,7 +106,7 @@ class ChildProgram:
 async def running_program(
     module: str, *argv: str, log_path: Path | None = None
 ) -> AsyncIterator[str]:
-    """Run a program while the context lasts; yields what it listens on."""
+    """Run a program while the context lasts; yields its URL."""
     child = ChildProgram(module, *argv, log_path=log_path)
     try:
         yield await asyncio.to_thread(child.wait_for_url)

@@ -1,7 +1,7 @@
-"""A simulated policy: text that looks like a model's, made from the known answer.
+"""A simulated policy: makes texts like those of a model from the known answer.
 
-It throws dice for the kind of a completion. Every task has a skill in (0, 1), the level
-of the item is its difficulty, and the chance of a right answer is logistic in their
+The kind of a completion is random. Every task has a skill in (0, 1), the level of the
+item is its difficulty, and the chance of a right answer is logistic in their
 difference.
 """
 
@@ -15,7 +15,7 @@ from typing import Literal
 from rg_env.reward.extraction import AnswerFormat
 
 Kind = Literal["right", "wrong", "hedged", "bad_format", "unfinished"]
-"""What a completion is meant to be."""
+"""The intended kind of a completion."""
 
 _CLOSED = "<think>\n{thinking}\n</think>\n"
 _GOOD_FORM = _CLOSED + "{begin}{answer}{end}"
@@ -25,7 +25,7 @@ BAD_FORMS = (
     _CLOSED + "{begin}{answer}",
     "<think>\n{thinking}\nMaybe {begin}{answer}{end} is it.\n</think>\nSee above.",
 )
-"""No answer may be extracted: without tags, two, unclosed, only thought of."""
+"""Forms without an answer: no tags, two answers, an unclosed tag, only in thinking."""
 
 MARKS: dict[AnswerFormat, tuple[str, str]]
 MARKS = {"tags": ("<answer>", "</answer>"), "boxed": ("\\boxed{", "}")}
@@ -42,7 +42,7 @@ THOUGHTS = (
 
 @dataclass(frozen=True)
 class Known:
-    """What the policy knows of an item."""
+    """The policy's knowledge of an item."""
 
     task: str
     question: str
@@ -54,11 +54,11 @@ class Known:
 
 @dataclass(frozen=True)
 class PolicyProfile:
-    """How a simulated policy behaves.
+    """The behaviour of a simulated policy.
 
     The skills of tasks are in `mean_skill` +- `skill_spread`. `bad_format`,
-    `unfinished` and `hedged` are chances of a completion whose answer cannot be
-    extracted, of thinking that never ends, and of two answers within one pair of tags.
+    `unfinished` and `hedged` are the chances of a form without an answer, of thinking
+    that never ends, and of two answers within one pair of tags.
     """
 
     mean_skill: float = 0.55
@@ -71,8 +71,8 @@ class PolicyProfile:
 
 
 def task_skill(profile: PolicyProfile, task: str) -> float:
-    """The simulated skill in a task, in [0.02, 0.98]; depends on its name only."""
-    # hash() of a string changes from process to process; a digest does not.
+    """Return the skill in a task, in [0.02, 0.98]; it only depends on the name."""
+    # hash() of a string varies from process to process; a digest does not.
     digest = hashlib.blake2b(task.encode(), digest_size=8).digest()
     place = int.from_bytes(digest, "big") / 2**64
     skill = profile.mean_skill + profile.skill_spread * (2 * place - 1)
@@ -80,8 +80,14 @@ def task_skill(profile: PolicyProfile, task: str) -> float:
 
 
 def chance_right(profile: PolicyProfile, task: str, level: float | None) -> float:
-    """Chance, in (0, 1), that a well-formed answer of the simulated policy is right."""
-    # The library's own parameters lie in no known place of the scale.
+    """Return the chance, in (0, 1), that a well-formed answer is right.
+
+    Example:
+        >>> easy, hard = (chance_right(PolicyProfile(), "gcd", x) for x in (0.0, 1.0))
+        >>> easy > hard
+        True
+    """
+    # The library's own parameters have no known level.
     difficulty = 0.5 if level is None else level
     distance = task_skill(profile, task) - difficulty
     return 1 / (1 + math.exp(-profile.sharpness * distance))
@@ -90,9 +96,9 @@ def chance_right(profile: PolicyProfile, task: str, level: float | None) -> floa
 def sample_completion(
     known: Known, profile: PolicyProfile, rng: random.Random
 ) -> tuple[str, Kind]:
-    """Write one completion, and of what kind it is.
+    """Return one completion and its kind.
 
-    The text of an unfinished one is to be repeated for ever.
+    The caller must repeat the text of an unfinished one up to its limit.
     """
     kind = sample_kind(known, profile, rng)
     thinking = _sample_thinking(known.question, profile.thinking_words, rng)
@@ -113,7 +119,7 @@ def sample_completion(
 
 
 def sample_kind(known: Known, profile: PolicyProfile, rng: random.Random) -> Kind:
-    """Throw the dice for the kind of one completion."""
+    """Sample the kind of one completion."""
     throw = rng.random()
     faults: tuple[tuple[Kind, float], ...] = (
         ("bad_format", profile.bad_format),
@@ -129,7 +135,7 @@ def sample_kind(known: Known, profile: PolicyProfile, rng: random.Random) -> Kin
 
 
 def spoil_answer(answer: str, rng: random.Random) -> str:
-    """Change an answer into one that looks as correct and is not the same text."""
+    """Change an answer into another one of the same form."""
     for alphabet in (string.digits, string.ascii_lowercase, string.ascii_uppercase):
         if places := [i for i, sign in enumerate(answer) if sign in alphabet]:
             place = rng.choice(places)
@@ -139,7 +145,7 @@ def spoil_answer(answer: str, rng: random.Random) -> str:
 
 
 def _sample_thinking(question: str, mean_words: int, rng: random.Random) -> str:
-    """Sentences of about a log-normal number of words, with words of the question."""
+    """Return sentences with words of the question; their length is log-normal."""
     mu = math.log(mean_words) - 0.5**2 / 2
     target = min(rng.lognormvariate(mu, 0.5), 8 * mean_words)
     # The end of a long question would cost time and change nothing.

@@ -1,8 +1,8 @@
-"""The simulated model: a client without a server, which knows the answer of each item.
+"""The simulated model: a client without a server that knows the answer of each item.
 
-`openai.base_url: simulated` chooses it. A completion depends on the item and on its
-place among those of the item, and on nothing else: neither on time nor on what was
-sampled before. The log-probabilities are dice, finite and negative, not any model's.
+`openai.base_url: simulated` selects it. A completion depends only on the item and on
+its number among the completions of the item, not on time or earlier samples. The
+log-probabilities are random: finite, negative and not those of a model.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ logger = logging.getLogger(__name__)
 
 
 class SimulatedClient(Client):
-    """Writes the completions of items itself; it is always there, and never fails."""
+    """A client that makes the completions of items itself, and never fails."""
 
     profile = PolicyProfile()
 
     def __init__(self, config: Any, reasoning_config: Any = None) -> None:
         super().__init__(config, reasoning_config=reasoning_config)
-        self.is_out, self.route = False, COMPLETIONS
+        self.is_out = False
+        self.route = COMPLETIONS
         logger.warning(
             "the model is simulated: it knows the answers and makes mistakes at a set"
             " rate, so its texts and scores say nothing about any real one"
@@ -42,7 +43,7 @@ class SimulatedClient(Client):
     async def ask(
         self, route: Route, prompt: Prompt, fields: Body, on_reply: Call | None = None
     ) -> list[Completion]:
-        """Write completions of the item that a prompt is of."""
+        """Make completions of the item of a prompt."""
         if prompt.item is None:
             raise NotImplementedError("the simulated model completes items alone")
         written = self._written(prompt, fields["n"], fields["max_tokens"])
@@ -73,7 +74,7 @@ class SimulatedClient(Client):
 
 
 def _known(entry: Mapping[str, Any], dataset: Any) -> Known:
-    """Return what the policy knows of an item; one from outside may lack some."""
+    """Return the policy's knowledge of an item, which may be a foreign one."""
     metadata = entry.get("metadata") or {}
     is_ours = isinstance(dataset, Item)
     item = dataset if is_ours else Item(str(metadata.get("source_dataset")))

@@ -1,8 +1,8 @@
-"""A stand-in for a trainer: it takes batches from the Atropos API and trains nothing.
+"""A stand-in for a trainer: takes batches from the Atropos API and trains nothing.
 
-It checks every group as strictly as the strictest known trainer reads it, and counts.
-Its own count of batches is its step: the API's runs ahead, because it makes all
-possible batches at once.
+It checks every group as strictly as the strictest known trainer, and counts. Its step
+is its own count of batches. The API's step is ahead, because the API makes all possible
+batches at once.
 """
 
 from __future__ import annotations
@@ -28,23 +28,25 @@ from rg_env.errors import RunError
 # A number of steps that no run reaches.
 WITHOUT_END = 10**9
 
-# What the host writes into a mask where a token is not trained on.
+# The framework's mask of a token that is not trained.
 MASKED = -100
 
-FIRST_WAIT_S, LONGEST_WAIT_S, PAUSE_S = 0.05, 1.0, 0.2
+FIRST_WAIT_S = 0.05
+LONGEST_WAIT_S = 1.0
+PAUSE_S = 0.2
 
 UNCOMPRESSED = {"Accept-Encoding": "identity"}
-"""Compressing batches takes the API a third of its CPU, and saves nothing here."""
+"""Compression takes a third of the API's CPU time, and saves nothing here."""
 
 # orjson's error is a subclass of `json.JSONDecodeError`.
 FAILURES = (aiohttp.ClientError, asyncio.TimeoutError, json.JSONDecodeError)
 
 Groups = Sequence[Mapping[str, Any]]
-"""As the API sends them, see `find_faults`."""
+"""The groups of a batch as the API sends them; see `find_faults`."""
 
 
 class TrainerError(RunError):
-    """The API cannot be used by this trainer; the text says what to do."""
+    """This trainer cannot use the API; the text has the remedy."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,9 @@ class TrainerConfig:
     max_token_len: int
     num_steps: int
     step_time_s: float = 0.0
-    give_up_s: float = 30.0  # how long the API may be unreachable
+    give_up_s: float = 30.0  # limit of an outage of the API
     longest_wait_s: float = LONGEST_WAIT_S
-    checked_groups: int | None = None  # of a batch, None for all
+    checked_groups: int | None = None  # number per batch, None for all
     checkpoint_dir: str = ""
     save_checkpoint_interval: int = 0
     starting_step: int = 0
@@ -67,7 +69,7 @@ class TrainerConfig:
 
 @dataclass
 class TrainerCounts:
-    """What a stand-in trainer has received; each batch is a step."""
+    """Counts of received data; each batch is a step."""
 
     steps: int = 0
     groups: int = 0
@@ -80,13 +82,19 @@ class TrainerCounts:
 def find_faults(
     group: Mapping[str, Any], group_size: int, max_token_len: int
 ) -> list[str]:
-    """Name everything that keeps a trainer from using a group.
+    """Return the names of all faults of a group.
 
-    Expected are `tokens`, `masks` and `inference_logprobs` of shape (G, T_i) with T_i
-    below `max_token_len`, `scores` of shape (G,), and `overrides` null or G objects.
+    A group must have `tokens`, `masks` and `inference_logprobs` of shape (G, T_i) with
+    T_i below `max_token_len`, `scores` of shape (G,), and `overrides` null or G
+    objects.
+
+    Example:
+        >>> find_faults({"tokens": [[1, 2]], "scores": [1.0]}, 1, 512)
+        ['masks', 'inference_logprobs']
     """
     tokens = group.get("tokens") or []
-    scores, overrides = group.get("scores") or [], group.get("overrides")
+    scores = group.get("scores") or []
+    overrides = group.get("overrides")
     lengths = [*map(len, tokens)]
     checks = {
         "group_size": len(tokens) == group_size,
@@ -103,13 +111,13 @@ def find_faults(
         rows = group.get(name) or []
         checks[name] = [*map(len, rows)] == lengths and _all_finite(rows)
     if checks["masks"]:
-        # Each repeats or masks its token, and some are left to train.
+        # Each value repeats or masks its token, and some tokens are trained.
         checks["masks"] = all(
             any(value != MASKED for value in mask)
             and all(value in (MASKED, row[i]) for i, value in enumerate(mask))
             for mask, row in zip(group["masks"], tokens, strict=True)
         )
-    return [fault for fault, is_well in checks.items() if not is_well]
+    return [fault for fault, has_passed in checks.items() if not has_passed]
 
 
 def _all_finite(rows: Sequence[Sequence[Any]]) -> bool:
@@ -118,7 +126,7 @@ def _all_finite(rows: Sequence[Sequence[Any]]) -> bool:
 
 
 class StandInTrainer:
-    """Takes batches from the API, checks and counts them; trains nothing."""
+    """Takes batches from the API, checks and counts them, and trains nothing."""
 
     def __init__(
         self,
@@ -130,7 +138,7 @@ class StandInTrainer:
         self.counts = TrainerCounts()
 
     async def run(self, steps: int) -> TrainerCounts:
-        """Register, then take a number of batches; return `counts`."""
+        """Register, then take a number of batches, and return `counts`."""
         timeout = aiohttp.ClientTimeout(total=60)
         async with aiohttp.ClientSession(timeout=timeout) as session:
             await self._register(session)
@@ -141,30 +149,38 @@ class StandInTrainer:
         return self.counts
 
     async def _register(self, session: aiohttp.ClientSession) -> None:
-        """Register; the first one wins and a later one is answered as if it had."""
+        """Register; the API ignores a second trainer and answers as if it had not."""
         config = self._config
-        ours = {name: getattr(config, name) for name in ("batch_size", "max_token_len")}
-        names = ("checkpoint_dir", "save_checkpoint_interval", "starting_step")
-        values = {name: getattr(config, name) for name in (*names, "num_steps")}
-        values |= {**ours, "wandb_group": "demo", "wandb_project": "demo"}
+        ours = {
+            "batch_size": config.batch_size,
+            "max_token_len": config.max_token_len,
+        }
+        values = ours | {
+            "checkpoint_dir": config.checkpoint_dir,
+            "save_checkpoint_interval": config.save_checkpoint_interval,
+            "starting_step": config.starting_step,
+            "num_steps": config.num_steps,
+            "wandb_group": "demo",
+            "wandb_project": "demo",
+        }
         await self._request(session, "POST", "/register", values)
         theirs = await self._request(session, "GET", "/info")
         if theirs != ours:
             raise TrainerError(
-                f"the Atropos API at {config.api_url} holds {theirs} instead of {ours}:"
+                f"the Atropos API at {config.api_url} has {theirs} instead of {ours}:"
                 " another trainer registered first, or an env sent data before one did;"
                 f" restart the API, or reset it with GET {config.api_url}/reset_data"
             )
 
     async def _next_batch(self, session: aiohttp.ClientSession) -> Groups:
-        """Request a batch until there is one, less and less often."""
+        """Request a batch until there is one, with a growing back-off."""
         wait_s = FIRST_WAIT_S
         while True:
             answer = await self._request(session, "GET", "/batch")
             groups: Groups | None = answer.get("batch")
             if groups:
                 return groups
-            # Said by an API that was started anew and knows no trainer.
+            # The API was restarted and knows no trainer.
             if answer.get("status") == "error":
                 await self._register(session)
             await asyncio.sleep(wait_s)
@@ -173,13 +189,15 @@ class StandInTrainer:
     async def _request(
         self, session: aiohttp.ClientSession, method: str, path: str, values: Any = None
     ) -> dict[str, Any]:
-        """Send a request, again and again while the API fails, up to `give_up_s`."""
-        url, give_up_s = f"{self._config.api_url}{path}", self._config.give_up_s
+        """Send a request, and retry for up to `give_up_s` while the API fails."""
+        url = f"{self._config.api_url}{path}"
+        give_up_s = self._config.give_up_s
         deadline = time.monotonic() + give_up_s
-        how = {"json": values, "headers": UNCOMPRESSED}
         while True:
             try:
-                async with session.request(method, url, **how) as response:
+                async with session.request(
+                    method, url, json=values, headers=UNCOMPRESSED
+                ) as response:
                     response.raise_for_status()
                     answer: dict[str, Any] = orjson.loads(await response.read())
                     return answer
@@ -193,7 +211,8 @@ class StandInTrainer:
             await asyncio.sleep(PAUSE_S)
 
     def _record_step(self, groups: Groups) -> None:
-        config, counts = self._config, self.counts
+        config = self._config
+        counts = self.counts
         counts.steps += 1
         counts.groups += len(groups)
         sequences = [row for group in groups for row in group.get("tokens") or []]
@@ -214,7 +233,7 @@ async def trained_api(
     on_step: Callable[[Groups], object] = lambda groups: None,
     api: AbstractAsyncContextManager[str] | None = None,
 ) -> AsyncIterator[tuple[str, StandInTrainer]]:
-    """Run an API, `run-api` if none is given, and the trainer; yields URL and trainer.
+    """Run an API, by default `run-api`, and a trainer; yields the URL and the trainer.
 
     The URL replaces that of the settings.
     """

@@ -1,4 +1,4 @@
-"""The programs of a training run: how each is started, watched and ended."""
+"""Starts, watches and ends the programs of a training run."""
 
 from __future__ import annotations
 
@@ -32,21 +32,23 @@ logger = logging.getLogger(__name__)
 SERVED_NAME = "policy"
 """The model's name at the inference server that is started."""
 
-# Steps of `serve`. The trainer knows when it is enough: it may leave out a batch.
+# Steps of `serve`. The trainer ends the run, because it may skip a batch.
 ENDLESS = 1_000_000_000
 
 TRAINER = PROJECT / "examples" / "trainer"
 AGREED = ("group_size", "batch_size", "max_token_length", "total_steps")
-"""Settings of the environment that several programs have to agree on."""
+"""Settings of the environment that several programs must agree on."""
 
-# Between two requests that find out whether a program is ready, and for one.
-ASK_EVERY_S, ASK_TIMEOUT_S = 0.5, 5.0
+# The readiness probe of a program.
+PROBE_EVERY_S = 0.5
+PROBE_TIMEOUT_S = 5.0
 
-# Before a program that has died is started again; doubled each time.
+# The first back-off of a restart; doubled each time.
 RESTART_FIRST_PAUSE_S = 1.0
 
-# A program that dies more often in this time ends the run.
-MOST_RESTARTS, RESTARTS_WITHIN_S = 5, 600.0
+# More restarts in this time end the run.
+MOST_RESTARTS = 5
+RESTARTS_WITHIN_S = 600.0
 
 LOG_END_BYTES = 1 << 16
 
@@ -56,7 +58,7 @@ class ProgramError(RunError):
 
 
 def last_lines(log: Path, start: int = 0) -> list[str]:
-    """Return lines at the end of a file, from a byte of it on, without empty ones."""
+    """Return the last lines of a file behind byte `start`, without empty ones."""
     with contextlib.suppress(OSError), log.open("rb") as file:
         file.seek(max(start, file.seek(0, os.SEEK_END) - LOG_END_BYTES))
         lines = file.read().decode(errors="replace").split("\n")
@@ -67,38 +69,46 @@ def last_lines(log: Path, start: int = 0) -> list[str]:
 class Program:
     """A program of the run, in a process group of its own.
 
-    If it `may_finish`, its end with status 0 is the end of its work.
+    Args:
+        name: The name in messages, and of the log.
+        argv: The command line.
+        folder: The folder of the log.
+        variables: Additional environment variables.
+        may_finish: Whether the program is done when it ends with status 0.
     """
 
     def __init__(
         self,
         name: str,
         argv: Sequence[str],
-        log: Path,
+        folder: Path,
         *,
         variables: Mapping[str, str] | None = None,
         may_finish: bool = False,
     ) -> None:
-        self.name, self.argv, self.log = name, list(argv), log
+        self.name = name
+        self.argv = list(argv)
+        self.log = folder / f"{name}.log"
         self._variables = variables or {}
-        self._may_finish, self._is_ending = may_finish, False
+        self._may_finish = may_finish
+        self._is_ending = False
         self._process: asyncio.subprocess.Process | None = None
         self._deaths: list[float] = []
         self._log_start = 0
 
     async def run(self) -> None:
-        """Run it until it has finished or was ended, starting it again when it dies."""
+        """Run the program until it finishes or is ended; restart it if it dies."""
         while True:
             status = await self._run_once()
             if self._is_ending or (status == 0 and self._may_finish):
                 return
             how = f"status {status}" if status >= 0 else signal.Signals(-status).name
-            last = (last_lines(self.log, self._log_start) or ["no words"])[-1]
+            last = (last_lines(self.log, self._log_start) or ["its log is empty"])[-1]
             reason = f"{how}: {last.removeprefix('error: ')}"
             now = time.monotonic()
             recent = [t for t in self._deaths if now - t < RESTARTS_WITHIN_S]
             self._deaths = [*recent, now]
-            # Where it has refused to start, trying again would not help.
+            # If it refused to start, a restart would not help.
             if status == EXIT_REFUSED or len(self._deaths) > MOST_RESTARTS:
                 times = counted(len(self._deaths), "time")
                 raise ProgramError(
@@ -107,12 +117,14 @@ class Program:
             pause_s = RESTART_FIRST_PAUSE_S * 2 ** len(recent)
             logger.warning(
                 "%s has ended (%s); starting it again in %.0f s",
-                *(self.name, reason, pause_s),
+                self.name,
+                reason,
+                pause_s,
             )
             await asyncio.sleep(pause_s)
 
     async def _run_once(self) -> int:
-        """Run it from a start to its end; return its exit status."""
+        """Run the program once, and return its exit status."""
         logger.info("starting %s, log %s", self.name, self.log)
         with self.log.open("ab") as log:
             self._log_start = log.tell()
@@ -121,19 +133,19 @@ class Program:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                # When it dies, its log has to hold its last words.
+                # Unbuffered, so that the log is complete when the program dies.
                 env={**os.environ, "PYTHONUNBUFFERED": "1", **self._variables},
-                # Ctrl-C at the terminal is for us; we end it when its turn comes.
+                # Ctrl-C only reaches this process, which ends the programs in order.
                 start_new_session=True,
                 preexec_fn=syscalls.end_with_parent,
             )
         try:
             return await self._process.wait()
         finally:
-            self.kill()  # what it has started and left behind
+            self.kill()  # the processes that it left behind
 
     async def end(self, grace_s: float | None) -> None:
-        """Ask it to end, and wait; force it when the time is over, if there is one."""
+        """Terminate the program; kill it after `grace_s`, or never if that is None."""
         self._is_ending = True
         process = self._process
         if process is None or process.returncode is not None:
@@ -146,29 +158,29 @@ class Program:
         await process.wait()
 
     def kill(self) -> None:
-        """End all processes of its group at once."""
+        """Kill all processes of its group."""
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
 
-async def wait_until_well(url: str) -> None:
+async def wait_until_ready(url: str) -> None:
     """Return once a URL answers with status 200."""
-    timeout = aiohttp.ClientTimeout(ASK_TIMEOUT_S)
+    timeout = aiohttp.ClientTimeout(PROBE_TIMEOUT_S)
     async with aiohttp.ClientSession(timeout=timeout) as session:
         while True:
             with contextlib.suppress(aiohttp.ClientError, asyncio.TimeoutError):
                 async with session.get(url) as reply:
                     if reply.status == 200:
                         return logger.info("%s answers", without_path(url))
-            await asyncio.sleep(ASK_EVERY_S)
+            await asyncio.sleep(PROBE_EVERY_S)
 
 
 # -- the plan --------------------------------------------------------------------------
 
 
 def _free_url() -> str:
-    """Return a URL of this machine at a port that nobody uses just now."""
+    """Return a URL of this machine with a free port."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{unused.getsockname()[1]}"
@@ -176,30 +188,36 @@ def _free_url() -> str:
 
 @dataclasses.dataclass
 class Plan:
-    """What is started, and how: what has no URL in the settings, at a free port."""
+    """The programs of a run and their command lines.
+
+    The API and the inference server are started, at free ports, unless the settings
+    have their URLs.
+    """
 
     settings: LaunchSettings
-    env: Mapping[str, Any]  # what the user has set for `serve`
+    env: Mapping[str, Any]  # explicitly set for `serve`
     openai: Mapping[str, Any]
-    config: Any  # the settings of the environment, whoever has set them
-    own: Sequence[str]  # what begins a command line of ours
+    config: Any  # all settings of the environment
+    own: Sequence[str]  # the beginning of our command lines
 
     def __post_init__(self) -> None:
         self.starts_api = "rollout_server_url" not in self.env
         self.starts_server = not self.openai.get("base_url")
         api: str = _free_url() if self.starts_api else self.config.rollout_server_url
         server: str = self.openai.get("base_url") or _free_url()
-        self.api, self.server = api.rstrip("/"), server.rstrip("/").removesuffix("/v1")
+        self.api = api.rstrip("/")
+        self.server = server.rstrip("/").removesuffix("/v1")
         self.folder = Path(self.settings.folder)
         self.policy = Path(self.settings.policy or self.folder / "policy").absolute()
         self.checkpoints = self.folder.absolute() / "checkpoints"
         self.dumps = Path(self.env.get("data_dumps_dir", self.folder / "data_dumps"))
-        # A link in an environment stays one.
+        # Not resolved, because the Python of an environment is a link.
         self.python = Path(self.settings.python or sys.executable).absolute()
 
     def check(self) -> None:
-        """Refuse what cannot be started, before anything is."""
-        config, settings = self.config, self.settings
+        """Raise SettingError for settings with which a program could not start."""
+        config = self.config
+        settings = self.settings
         if min(config.batch_size, config.total_steps) < 1:
             raise SettingError(
                 "env.batch_size, env.total_steps: -1 is not allowed; expected a number"
@@ -212,7 +230,7 @@ class Plan:
         if config.batch_size % config.group_size:
             raise SettingError(
                 f"env.batch_size: {config.batch_size} is no multiple of env.group_size"
-                f" {config.group_size}, so the API would make no batch"
+                f" {config.group_size}, so the API would never make a batch"
             )
         if not (settings.trainer or TRAINER.is_dir()):
             raise SettingError(
@@ -221,8 +239,8 @@ class Plan:
             )
         if not (self.policy.is_dir() or settings.model or settings.trainer):
             raise SettingError(
-                f"launch.model: {self.policy} holds no model, and none is named; name"
-                " the model that the training begins with"
+                f"launch.model: {self.policy} has no model, and none is set; set the"
+                " model that the training begins with"
             )
         if not self.python.is_file():
             raise SettingError(f"launch.python: {self.python} is no file")
@@ -235,66 +253,79 @@ class Plan:
     # -- the programs ------------------------------------------------------------------
 
     def preparing(self) -> Program | None:
-        """Return what puts the model into its folder; None if it is there."""
+        """Return the program that copies the model into its folder, if needed."""
         if self.policy.is_dir() or self.settings.model is None:
             return None
-        argv = self._with_python("prepare.py", self.settings.model, self.policy)
-        return self._program("prepare", argv, may_finish=True)
+        argv = self._with_python("prepare.py", self.settings.model, str(self.policy))
+        return Program("prepare", argv, self.folder, may_finish=True)
 
     def servers(self) -> list[Program]:
-        """Return the servers that are started."""
+        """Return the servers to start."""
         servers = []
         if self.starts_api:
             argv = [*self.own, "run-api", "--port", str(urlsplit(self.api).port)]
-            servers.append(self._program("api", argv))
+            servers.append(Program("api", argv, self.folder))
         if self.starts_server:
-            # Without it, vLLM lacks the routes by which the trainer reloads weights.
+            # This adds the routes by which the trainer reloads weights.
             variables = {"VLLM_SERVER_DEV_MODE": "1", **self.settings.vllm_variables}
-            servers.append(self._program("vllm", self._vllm(), variables=variables))
+            argv = self._vllm()
+            servers.append(Program("vllm", argv, self.folder, variables=variables))
         return servers
 
     def serve(self) -> Program:
         """Return `serve`."""
         config = str(self.folder / "serve.yaml")
-        return self._program("serve", [*self.own, "serve", "--config", config])
+        argv = [*self.own, "serve", "--config", config]
+        return Program("serve", argv, self.folder)
 
     def trainer(self) -> Program:
         """Return the trainer."""
-        how = {"variables": self.settings.trainer_variables, "may_finish": True}
-        return self._program("trainer", self._trainer(), **how)
+        return Program(
+            "trainer",
+            self._trainer(),
+            self.folder,
+            variables=self.settings.trainer_variables,
+            may_finish=True,
+        )
 
-    def _program(self, name: str, argv: Sequence[str], **how: Any) -> Program:
-        return Program(name, argv, self.folder / f"{name}.log", **how)
-
-    def _with_python(self, program: str, *words: object) -> list[str]:
-        return [str(self.python), str(TRAINER / program), *map(str, words)]
+    def _with_python(self, program: str, *words: str) -> list[str]:
+        return [str(self.python), str(TRAINER / program), *words]
 
     def _vllm(self) -> list[str]:
-        port, longest = urlsplit(self.server).port, self.config.max_token_length
-        return [
-            *(str(self.python.with_name("vllm")), "serve", str(self.policy)),
-            *("--host", "127.0.0.1", "--port", str(port)),
-            *("--served-model-name", SERVED_NAME, "--max-model-len", str(longest)),
-            *shlex.split(self.settings.vllm_args),
-        ]
+        program = str(self.python.with_name("vllm"))
+        options = {
+            "--host": "127.0.0.1",
+            "--port": urlsplit(self.server).port,
+            "--served-model-name": SERVED_NAME,
+            "--max-model-len": self.config.max_token_length,
+        }
+        more = shlex.split(self.settings.vllm_args)
+        return [program, "serve", str(self.policy), *_words(options), *more]
 
     def _trainer(self) -> list[str]:
         config = self.config
-        if self.settings.trainer is not None:
-            places: dict[str, object]
-            places = {"api": self.api, "server": self.server, "model": self.policy}
-            places |= {name: getattr(config, name) for name in AGREED}
-            words = shlex.split(self.settings.trainer)
-            return [word.format(**places, folder=self.folder) for word in words]
-        return self._with_python(
-            "train.py",
-            *("--model", self.policy, "--checkpoints", self.checkpoints),
-            *("--api", self.api, "--server", self.server),
-            *("--groups", config.batch_size // config.group_size),
-            *("--group-size", config.group_size, "--steps", config.total_steps),
-            *("--max-token-length", config.max_token_length),
-            *shlex.split(self.settings.trainer_args),
-        )
+        settings = self.settings
+        if settings.trainer is not None:
+            fields = {
+                "api": self.api,
+                "server": self.server,
+                "model": self.policy,
+                "folder": self.folder,
+                **{name: getattr(config, name) for name in AGREED},
+            }
+            return [word.format_map(fields) for word in shlex.split(settings.trainer)]
+        options = {
+            "--model": self.policy,
+            "--checkpoints": self.checkpoints,
+            "--api": self.api,
+            "--server": self.server,
+            "--groups": config.batch_size // config.group_size,
+            "--group-size": config.group_size,
+            "--steps": config.total_steps,
+            "--max-token-length": config.max_token_length,
+        }
+        more = shlex.split(settings.trainer_args)
+        return self._with_python("train.py", *_words(options), *more)
 
     def serve_settings(self) -> dict[str, Any]:
         """Return the settings file of `serve`."""
@@ -302,16 +333,24 @@ class Plan:
         openai = dict(self.openai)
         if self.starts_server:
             env["tokenizer_name"] = str(self.policy)
-            openai |= {"base_url": f"{self.server}/v1", "server_type": "vllm"}
-            openai |= {"model_name": SERVED_NAME}
+            openai |= {
+                "base_url": f"{self.server}/v1",
+                "server_type": "vllm",
+                "model_name": SERVED_NAME,
+            }
         fixed = {"rollout_server_url": self.api, "total_steps": ENDLESS}
         return {"env": {**env, **self.env, **fixed}, "openai": openai}
 
 
+def _words(options: Mapping[str, object]) -> list[str]:
+    return [str(word) for pair in options.items() for word in pair]
+
+
 @contextlib.contextmanager
 def taken(plan: Plan) -> Iterator[None]:
-    """Keep the folder of a run from others, and write down what it begins with."""
-    folder, model = plan.folder, plan.settings.model
+    """Lock the folder of a run, and write the model and the settings of `serve`."""
+    folder = plan.folder
+    model = plan.settings.model
     folder.mkdir(parents=True, exist_ok=True)
     # The mode `w` would empty the file of another launch before the lock is tried.
     with (folder / "launch.yaml").open("a+b") as file:
@@ -319,18 +358,18 @@ def taken(plan: Plan) -> Iterator[None]:
             raise SettingError(f"launch.folder: {folder} has another launch that runs")
         file.seek(0)
         before = (yaml.safe_load(file.read()) or {}).get("model")
-        # A model that could not be loaded has begun nothing.
+        # If the model could not be loaded, no run has begun.
         has_begun = plan.policy.is_dir() or plan.checkpoints.is_dir()
         if has_begun and None not in (before, model) and before != model:
             raise SettingError(
                 f"launch.model: {folder} has a run of {before!r}, not of {model!r};"
-                " set launch.folder to another folder to begin anew"
+                " set launch.folder to another folder to begin again"
             )
         if model is not None:
             file.truncate(0)
             file.write(yaml.safe_dump({"model": model}).encode())
             file.flush()
         settings = folder / "serve.yaml"
-        settings.touch(mode=0o600)  # it may hold the keys of servers
+        settings.touch(mode=0o600)  # it may contain the keys of servers
         settings.write_text(yaml.safe_dump(plan.serve_settings()), encoding="utf-8")
         yield

@@ -1,11 +1,11 @@
-"""A whole training run from one command: API, inference server, `serve`, trainer.
+"""Runs a whole training with one command: API, inference server, `serve`, trainer.
 
     prepare the model, once
     start the API and the inference server, and wait until they answer
     start `serve` and the trainer, until the trainer has finished
     end the trainer and `serve`, then the servers
 
-What has a URL in the settings is running already, and is neither started nor ended.
+A server with a URL in the settings runs already, and is neither started nor ended.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from rg_env.launch.programs import Plan, Program, last_lines, wait_until_well
+from rg_env.launch.programs import Plan, Program, last_lines, wait_until_ready
 from rg_env.results.sources import METRICS
 from rg_env.settings.setting_types import without_path
 
 logger = logging.getLogger(__name__)
 
-# What a program gets to end in, before it is killed; the trainer gets all its time.
+# A program is killed if it does not end in this time; the trainer has no limit.
 PROGRAM_ENDS_WITHIN_S = 30.0
 
-# Between two lines about a run where something has changed, and where nothing has.
-LINE_EVERY_S, REMIND_EVERY_S = 10.0, 60.0
+# Time between two lines about progress, and between two lines without progress.
+LINE_EVERY_S = 10.0
+REMIND_EVERY_S = 60.0
 
 ALARM = "alarms/"
 SHOWN = (
@@ -48,15 +49,15 @@ class TrainingRun:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._servers = plan.servers()
-        self._serve, self._trainer = plan.serve(), plan.trainer()
+        self._serve = plan.serve()
+        self._trainer = plan.trainer()
         self._running: dict[Program, asyncio.Task[None]] = {}
         self._began_s = time.monotonic()
 
     async def run(self) -> None:
-        """Run until the trainer has finished, or a program failed; end what runs."""
+        """Run until the trainer has finished or a program failed; end all programs."""
         logging_progress = asyncio.create_task(self._log_progress())
         try:
-            # Puts the model into the folder that is served, unless it is there.
             if (prepare := self._plan.preparing()) is not None:
                 self._start(prepare)
                 await self._running[prepare]
@@ -76,7 +77,7 @@ class TrainingRun:
     async def _wait_for_servers(self) -> None:
         urls = [f"{self._plan.api}/info", f"{self._plan.server}/v1/models"]
         logger.info("waiting for %s", " and ".join(map(without_path, urls)))
-        ready = asyncio.gather(*map(wait_until_well, urls))
+        ready = asyncio.gather(*map(wait_until_ready, urls))
         try:
             await self._while_running(ready)
         finally:
@@ -84,7 +85,7 @@ class TrainingRun:
             await asyncio.gather(ready, return_exceptions=True)
 
     async def _while_running(self, work: asyncio.Future[Any]) -> None:
-        """Wait for something; a program that ends for good before it ends the run."""
+        """Wait for `work`; if a program ends finally before, raise its error."""
         running = [task for task in self._running.values() if not task.done()]
         done, _ = await asyncio.wait(
             {work, *running}, return_when=asyncio.FIRST_COMPLETED
@@ -93,7 +94,7 @@ class TrainingRun:
             await task
 
     async def _end(self) -> None:
-        """End what runs: first the trainer and `serve`, which have work to save."""
+        """End all programs; first the trainer and `serve`, which save their work."""
 
         async def end(programs: Iterable[Program]) -> None:
             within_s = PROGRAM_ENDS_WITHIN_S
@@ -103,29 +104,31 @@ class TrainingRun:
 
         await end([self._serve, self._trainer])
         await end(self._running)
-        # What waits to be started again has no process that could be ended.
+        # A program that waits for its restart has no process, only a task.
         for task in self._running.values():
             task.cancel()
         await asyncio.gather(*self._running.values(), return_exceptions=True)
 
     def kill_all(self) -> None:
-        """End all programs at once."""
+        """Kill all programs."""
         for program in self._running:
             program.kill()
 
-    # -- how far it is -----------------------------------------------------------------
+    # -- progress ----------------------------------------------------------------------
 
     async def _log_progress(self) -> None:
-        last, last_s = "", 0.0
+        last = ""
+        last_s = 0.0
         while True:
             await asyncio.sleep(LINE_EVERY_S)
             now = self.numbers()
             if now != last or time.monotonic() - last_s > REMIND_EVERY_S:
-                last, last_s = now, time.monotonic()
+                last = now
+                last_s = time.monotonic()
                 logger.info("%s", self.progress())
 
     def progress(self) -> str:
-        """Return how far the run is, and its newest numbers."""
+        """Return the model, the newest numbers and the time of the run."""
         title = self._plan.settings.model or self._plan.policy
         took = datetime.timedelta(seconds=round(time.monotonic() - self._began_s))
         return f"{title}: {self.numbers()}, {took}"
@@ -133,7 +136,7 @@ class TrainingRun:
     def numbers(self) -> str:
         """Return the newest numbers of the trainer and of `serve`."""
         trained = _last_row(self._plan.folder / "checkpoints/history.jsonl")
-        # Each start of `serve` begins a file of its own.
+        # Each start of `serve` begins a new file.
         paths = sorted(self._plan.dumps.rglob(f"*{METRICS}"), key=os.path.getmtime)
         now = _last_row(paths[-1]) if paths else {}
         step = trained.get("number", now.get("step", 0))

@@ -1,8 +1,8 @@
-"""What a trivial baseline scores at a task and level: answers without solving.
+"""Trivial baselines: the scores of answers without solving, by task and level.
 
-Where an answer space is small, guessing scores. `baselines.json` says how much, for one
-version of the library: measured by `python -m tools.make_baselines` at the
-library's defaults and at every step of the shipped scales.
+If the answer space is small, guessing scores. `python -m tools.make_baselines` measures
+how much at the defaults of one version of the library and at every step of the shipped
+scales, and writes `baselines.json`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from pathlib import Path
 
 TABLE = Path(__file__).with_name("baselines.json")
 
-# Where a trivial baseline scores more, a model's score says little.
+# If a trivial baseline scores more, the score of a model means little.
 EASILY_GUESSED = 0.4
 
 
 def guessing_notes(tasks: Collection[str]) -> list[str]:
-    """Return a sentence that names those of some tasks that can be guessed, if any."""
+    """Return a sentence that names the tasks that can be guessed, or no sentence."""
     table = json.loads(TABLE.read_text(encoding="utf-8"))
     guessed = [
         task

@@ -1,8 +1,8 @@
-"""Entries by seed, and the scorers of their tasks: what is done with built datasets.
+"""Makes entries by seed, and the scorers of their tasks.
 
 Nothing here protects against the library's code. Generators print, write files and may
-hang, so call `make_entry` in a worker process. Datasets are kept where building takes
-long.
+hang, so call `make_entry` in a worker process. Datasets that are slow to build are
+kept.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rg_env.task_rules.one_rule import CONTAINED
 from rg_env.task_rules.rules import MAX_ANSWER_CHARS, MIXTURE, Entry, ScorerFix
 from rg_env.task_rules.table import fault_of, rules_of
 
-MAKING_DEADLINE_S = 20.0  # CPU time for one entry, where no setting says it
+MAKING_DEADLINE_S = 20.0  # CPU time for one entry, unless a setting gives it
 ANSWER_DEADLINE_S = 5.0  # CPU time for one answer
 
 
@@ -37,12 +37,12 @@ class UnusableEntryError(RuntimeError):
 
 
 class OwnTaskError(RuntimeError):
-    """What a user's task has raised, in a few words, with the place in their file."""
+    """A user's task raised an error; the message has its place in their file."""
 
 
 @contextlib.contextmanager
 def blaming() -> Iterator[None]:
-    """Turn what a user's code raises inside into `OwnTaskError`."""
+    """Turn errors of a user's code into `OwnTaskError`."""
     try:
         yield
     except (MemoryError, UnusableEntryError):
@@ -51,13 +51,13 @@ def blaming() -> Iterator[None]:
         raise OwnTaskError(cause_of(error)) from error
 
 
-# What is built in less is built anew for each entry: of the 510 datasets that random
-# levels need all but 59 are, and these 59 take about 100 MB.
+# Datasets that are built faster are built again for each entry. Of the 510 datasets
+# that random levels need, 59 are kept and take about 100 MB.
 WORTH_KEEPING_S = 0.001
 MAX_KEPT_DATASETS = 100
 
 _kept: dict[tuple[str, str], Any] = {}
-"""By task and parameters, the least recently used one first."""
+"""Task and parameters to dataset, the least recently used one first."""
 
 
 def build_dataset(
@@ -71,8 +71,9 @@ def build_dataset(
 
 
 def kept_dataset(task: str, params: Mapping[str, Any]) -> Any:
-    """Return a dataset of these parameters, whose seed the caller sets."""
-    key, took_s = (task, repr(sorted(params.items()))), WORTH_KEEPING_S
+    """Return a dataset of these parameters; the caller sets its seed."""
+    key = (task, repr(sorted(params.items())))
+    took_s = WORTH_KEEPING_S
     dataset = _kept.pop(key, None)
     if dataset is None:
         began_s = time.process_time()
@@ -93,9 +94,9 @@ def kept_dataset(task: str, params: Mapping[str, Any]) -> Any:
 
 
 def _reset_global_state(seed: int) -> None:
-    """Put back what tasks read or leave changed, so that an entry is its seed alone."""
+    """Reset global state that tasks read or change, so only the seed decides."""
     # list_functions and codeio read the global generator, pool_matrix seeds numpy's,
-    # and decimal_arithmetic leaves the decimal precision changed.
+    # and decimal_arithmetic changes the decimal precision.
     random.seed(seed)
     decimal.setcontext(decimal.Context())
     if "numpy" in sys.modules:
@@ -105,7 +106,7 @@ def _reset_global_state(seed: int) -> None:
 def _usable(
     task: str, entry: dict[str, Any], checked: bool, published: bool
 ) -> dict[str, Any]:
-    """Return an entry as the rules of its task correct it; or UnusableEntryError."""
+    """Return an entry with corrected metadata, or raise UnusableEntryError."""
     answer = entry["answer"]
     if isinstance(answer, str) and len(answer) > MAX_ANSWER_CHARS:
         raise UnusableEntryError(f"its answer is over {MAX_ANSWER_CHARS} characters")
@@ -129,25 +130,23 @@ def make_entry(
 ) -> dict[str, Any]:
     """Return the same as `create_dataset(task, seed=seed, size=1, **params)[0]`.
 
-    Where it is checked, its metadata is corrected by the task's rules.
-
     Args:
         task: A registered task.
         params: Dataset parameters that differ from the defaults.
         seed: In [0, 2**32).
-        checked: Whether faulty entries are rejected, or only those that are another one
-            each time or that nobody can answer.
-        published: Whether it is an item of a published evaluation; see `fault_of`.
-        place: Its index in the dataset and the size, where `is_rebuilt` alone.
+        checked: Whether every faulty entry is rejected and metadata is corrected. If
+            not, only entries are rejected that vary or have no answer.
+        published: Whether the entry is of a published evaluation; see `fault_of`.
+        place: The index in the dataset and its size, only for tasks with `is_rebuilt`.
 
     Raises:
-        UnusableEntryError: The library made one that cannot be used.
-        OwnTaskError: A user's own task has raised an error.
+        UnusableEntryError: The entry cannot be used.
+        OwnTaskError: A user's own task raised an error.
     """
     _reset_global_state(seed)
     if task in OWN_TASKS:
         with blaming():
-            # Nobody knows what of it depends on the seed.
+            # A kept dataset might depend on the seed that it was built with.
             entry = build_dataset(task, params, seed)[0]
             if not isinstance(entry["question"], str):
                 raise TypeError(f"question is {shown(entry['question'])}, no text")
@@ -164,7 +163,7 @@ def make_entry(
 def usable_entries(
     task: str, params: Mapping[str, Any], seeds: Iterable[int]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the entries of those seeds whose entry can be used."""
+    """Yield the entry of each seed, unless it cannot be used."""
     for seed in seeds:
         with contextlib.suppress(UnusableEntryError):
             yield make_entry(task, params, seed)
@@ -172,9 +171,9 @@ def usable_entries(
 
 @functools.lru_cache(maxsize=1)
 def dataset_entries(task: str, config: str) -> list[dict[str, Any] | None]:
-    """Return the entries of a whole dataset, None for one that cannot be made.
+    """Return the entries of a whole dataset, None for each that cannot be made.
 
-    `config` is what `create_dataset` takes as JSON, `size` and `seed` among it.
+    `config` is JSON of the arguments of `create_dataset`, with `size` and `seed`.
     """
     params = json.loads(config)
     _reset_global_state(params["seed"])
@@ -189,7 +188,7 @@ def dataset_entries(task: str, config: str) -> list[dict[str, Any] | None]:
 
 
 def dataset_entry(task: str, config: str, index: int) -> dict[str, Any]:
-    """Return an entry of `dataset_entries`; UnusableEntryError where it has no use."""
+    """Return an entry of `dataset_entries`, or raise UnusableEntryError."""
     entry = dataset_entries(task, config)[index]
     if entry is None:
         raise UnusableEntryError("its item is not made")
@@ -201,7 +200,7 @@ def dataset_entry(task: str, config: str, index: int) -> dict[str, Any]:
 
 @functools.cache
 def _scorer_needs_no_dataset(dataset_cls: Any) -> bool:
-    """Say whether a scorer reads nothing of the dataset that it is a method of."""
+    """Return whether a scorer never uses its `self`."""
     source = textwrap.dedent(inspect.getsource(dataset_cls.score_answer))
     function = ast.parse(source).body[0]
     if not isinstance(function, ast.FunctionDef):
@@ -212,24 +211,24 @@ def _scorer_needs_no_dataset(dataset_cls: Any) -> bool:
 
 
 def scoring_dataset(task: str, params: Mapping[str, Any]) -> Any:
-    """Return a dataset configured as the one that made the entry, for its scorer."""
+    """Return a dataset with the parameters of the entry's, for its scorer."""
     _reset_global_state(0)
     if task in OWN_TASKS:
         with blaming():
             return kept_dataset(task, params)
     dataset_cls = load_factory().DATASETS[task][0]
-    if _scorer_needs_no_dataset(dataset_cls):  # to set it up takes up to half a second
+    if _scorer_needs_no_dataset(dataset_cls):  # setup takes up to half a second
         return object.__new__(dataset_cls)
     return kept_dataset(task, params)
 
 
 def checked_scorer(scorer: ScoreFunction) -> ScoreFunction:
-    """Return a user's `score_answer` that raises TypeError where it gives no score."""
+    """Return a user's `score_answer` that raises TypeError for an invalid score."""
 
     def score(answer: str, entry: Entry) -> Any:
         value = scorer(answer, entry)
         number = float(value) if hasattr(value, "__float__") else math.nan
-        # A sum of parts may miss 0 or 1 by a little.
+        # A sum of floats may exceed 0 or 1 slightly.
         if not -1e-6 <= number <= 1 + 1e-6:
             raise TypeError(f"returned {shown(value)}; expected a number from 0 to 1")
         return value
@@ -238,17 +237,17 @@ def checked_scorer(scorer: ScoreFunction) -> ScoreFunction:
 
 
 def has_base_scorer(task: str) -> bool:
-    """Say whether a task's scorer is the one that the library gives to all."""
+    """Return whether a task uses the scorer of the library's base class."""
     factory = load_factory()
     scorer = factory.DATASETS[task][0].score_answer
     return bool(scorer is factory.ProceduralDataset.score_answer)
 
 
 def fix_of(task: str) -> ScorerFix | None:
-    """Return the fix of a registered task; None without one.
+    """Return the fix of a registered task, None if it has none.
 
-    A task whose installed scorer is the library's base scorer has the fix of that one,
-    unless its row has another.
+    A task with the library's base scorer has the fix `CONTAINED`, unless its row has
+    another.
     """
     return rules_of(task).fix or (CONTAINED if has_base_scorer(task) else None)
 
@@ -260,7 +259,7 @@ def corrected_scorer(task: str, library_score: ScoreFunction) -> ScoreFunction:
         return library_score
 
     def score(answer: Any, entry: Entry) -> Any:
-        # The library calls its scorers with None where a model gave no answer.
+        # The library calls its scorers with None if a model gave no answer.
         if not isinstance(answer, str):
             return library_score(answer, entry)
         return fix.score(
@@ -271,7 +270,7 @@ def corrected_scorer(task: str, library_score: ScoreFunction) -> ScoreFunction:
 
 
 def dataset_from_config(module: str, class_name: str, config: Any) -> tuple[str, Any]:
-    """Return the registered task of a class, and its dataset; or raise SettingError."""
+    """Return the registered task of a class and its dataset, or raise SettingError."""
     for task, (dataset_cls, _) in load_factory().DATASETS.items():
         if (dataset_cls.__module__, dataset_cls.__qualname__) == (module, class_name):
             return task, dataset_cls(config)

@@ -1,7 +1,7 @@
-"""What workers say of the installed library, and which shipped scales hold for it.
+"""Asks workers about the installed library, and selects the shipped scales for it.
 
 A scale is valid for a task if the library's source code is the same as when the table
-was made. Other tasks keep the library's default parameters; the log names them. The
+was made. Other tasks keep the library's default parameters, and the log names them. The
 scales of a user's own tasks are made from their curricula.
 """
 
@@ -21,16 +21,16 @@ from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 
-# For questions about the library, of which the first one imports it.
+# For jobs about the library; the first one imports it.
 DEADLINE_S = 300.0
 
 
 async def read_library(pool: WorkerPool) -> LibraryDescription:
-    """Return the description of the library, by workers that have `PRELOAD`.
+    """Return the description of the library from a worker with `PRELOAD`.
 
     Raises:
         SettingError: A module of a user's own tasks cannot be used.
-        LibraryError: reasoning-gym cannot be used, or what workers need beside it.
+        LibraryError: reasoning-gym or another requirement of workers cannot be used.
         PoolError: No worker could be started.
     """
     try:
@@ -56,7 +56,7 @@ def explained(error: PreloadError) -> SettingError | LibraryError:
 async def read_scales(
     pool: WorkerPool, library: LibraryDescription, tasks: Iterable[str]
 ) -> tuple[dict[str, Scale], dict[str, str]]:
-    """Return the scales of tasks that have one, and why the others have none.
+    """Return the scales of tasks, and the reasons why others have none.
 
     Raises:
         SettingError: The curriculum of a user's own task fails.
@@ -83,7 +83,9 @@ async def read_scales(
         logger.warning(
             "the curricula of %d tasks are not those of reasoning-gym %s; these keep"
             " the library's default parameters: %s",
-            *(len(others), table.library_version, ", ".join(others)),
+            len(others),
+            table.library_version,
+            ", ".join(others),
         )
     return (
         {

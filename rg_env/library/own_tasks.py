@@ -1,9 +1,9 @@
-"""A user's own tasks: which modules register them, and their import for workers.
+"""A user's own tasks: finds the modules that register them, and imports them.
 
-They are the modules that a setting names, and those of the classes that a process has
-registered with reasoning-gym before it starts workers. That process imports none of
-them, nor the library: it looks at what is imported already, and orders the process that
-workers are forked from to `load` them, with the rules that a module holds as `RULES`.
+These are the modules in a setting, and those of the classes that a process registered
+with reasoning-gym before it started workers. That process imports neither them nor the
+library. It inspects the imported modules and makes the process from which workers are
+forked `load` them, with the rules that a module has as `RULES`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import json
 import operator
 import sys
 from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from rg_env.errors import SettingError, printable, shown, unexpected
 from rg_env.library.registry import (
@@ -32,16 +33,17 @@ from rg_env.task_rules.rules import MIXTURE, TaskRules
 from rg_env.task_rules.table import TABLE
 
 ClassPlace = tuple[str, str]
-"""A module, by its name or the path of its file, and the name of a class in it."""
+"""The name of a module, or the path of its file, and the name of a class in it."""
 
 LOAD = f"{__name__}:load:"
-"""What a fork server calls, before the order."""
+"""The call of a fork server, to which the order is appended."""
 
 
 def checked(module: str) -> str:
-    """Return the name of a module as it is, the path of a file as a whole one.
+    """Return the name of a module unchanged, or the absolute path of a file.
 
-    Raises ValueError if it is neither, or there is no such file.
+    Raises:
+        ValueError: It is neither, or there is no such file.
     """
     if module.endswith(".py"):
         path = Path(module).expanduser().resolve()
@@ -55,15 +57,18 @@ def checked(module: str) -> str:
 
 
 def registered_here() -> dict[str, list[ClassPlace | None]]:
-    """Return the tasks that this process has registered beyond the library's own.
+    """Return the tasks that this process registered, and where their classes are.
 
-    They come with the places of dataset, config and curriculum; SettingError if a
-    worker cannot import one of these.
+    The classes are dataset, config and curriculum.
+
+    Raises:
+        SettingError: A worker cannot import one of the classes.
     """
-    factory: Any = sys.modules.get(f"{PACKAGE}.factory")
+    factory = sys.modules.get(f"{PACKAGE}.factory")
+    curricula = getattr(factory, "CURRICULA", {})
     tasks = {}
     for task, classes in dict(getattr(factory, "DATASETS", {})).items():
-        every = [*classes, factory.CURRICULA.get(task)]
+        every = [*classes, curricula.get(task)]
         packages = {cls.__module__.partition(".")[0] for cls in every if cls}
         if task not in {*TASKS, MIXTURE} or packages != {PACKAGE}:
             tasks[task] = [_place(task, cls) if cls else None for cls in every]
@@ -72,9 +77,10 @@ def registered_here() -> dict[str, list[ClassPlace | None]]:
 
 def _place(task: str, cls: type) -> ClassPlace:
     module: str | None = cls.__module__
-    if module == "__main__":  # a worker imports it by another name, as no program
-        main: Any = sys.modules[module]
-        spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
+    if module == "__main__":  # a worker imports it by its real name, or from its file
+        main = sys.modules[module]
+        spec = getattr(main, "__spec__", None)
+        file = getattr(main, "__file__", None)
         module = spec.name if spec else file and str(Path(file).resolve())
     if not module or "<" in cls.__qualname__:
         raise SettingError(
@@ -85,19 +91,23 @@ def _place(task: str, cls: type) -> ClassPlace:
 
 
 def preloads(named: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return what a fork server calls so that its workers know a user's tasks, if any.
+    """Return the call that loads a user's tasks in a fork server, if there are any.
 
-    Raises like `registered_here`.
+    Raises:
+        SettingError: See `registered_here`.
     """
-    order = list(named), registered_here()
+    order = (list(named), registered_here())
     return (f"{LOAD}{json.dumps(order)}",) if any(order) else ()
 
 
 def load(order: str) -> None:
-    """Import modules, register what is not registered yet, take over their rules.
+    """Import modules, register their tasks if they are not yet, and add their rules.
 
-    `order` is JSON of the modules and, by task, the places of its classes. Raises
-    SettingError if one cannot be used.
+    Args:
+        order: JSON of the names of modules and of task to the places of its classes.
+
+    Raises:
+        SettingError: A module or a class cannot be used.
     """
     factory = load_factory()
     try:
@@ -135,7 +145,7 @@ def _load(
 
 
 def imported(module: str) -> ModuleType:
-    """Import a module by name, or from its file, which may import what is beside it."""
+    """Import a module by name, or from a file that may import its neighbours."""
     file = Path(module)
     if not file.is_absolute():
         return importlib.import_module(module)
@@ -143,12 +153,13 @@ def imported(module: str) -> ModuleType:
         if getattr(known, "__file__", None) == module:
             return known
     sys.path.append(str(file.parent))
-    # It is known by the file's name, or by its path if there is another of that name.
+    # The module is named after its file, or by its path if that name is taken.
     is_taken = file.stem in {*sys.modules, *sys.stdlib_module_names}
     name = module if is_taken else file.stem
-    spec: Any = importlib.util.spec_from_file_location(name, module)
+    loader = SourceFileLoader(name, module)
+    spec = cast(ModuleSpec, importlib.util.spec_from_loader(name, loader))
     loaded = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loaded)
+    loader.exec_module(loaded)
     return loaded
 
 

@@ -1,12 +1,11 @@
-"""Which copy of reasoning-gym is installed, and which tasks it registers.
+"""Imports reasoning-gym, and describes the tasks that it registers.
 
 A populated `reasoning-gym/` folder beside the project (the git submodule) is used
-instead of the installed package. The library is imported on first use, because it takes
-two seconds and a hundred megabytes, and by this module alone. Its code may raise
-anything meanwhile: a checkout may be half there, a version may be another one.
+instead of the installed package. Only this module imports the library, and only on
+first use, because that takes two seconds and a hundred megabytes. The import may raise
+anything: the checkout may be incomplete, or the version another one.
 
-`library_tasks.json` lists the tasks of one release, for what has to be known without
-an import.
+`library_tasks.json` lists the tasks of one release, for uses without an import.
 """
 
 from __future__ import annotations
@@ -37,35 +36,35 @@ LIBRARY_TASKS = Path(__file__).with_name("library_tasks.json")
 _LIST = json.loads(LIBRARY_TASKS.read_text(encoding="utf-8"))
 LIBRARY_VERSION: str = _LIST["library_version"]
 CATEGORIES: Mapping[str, str] = _LIST["tasks"]
-"""Every task of that release to its category, by `tools/make_pages.py`."""
+"""Task of that release to its category; `tools/make_pages.py` writes the file."""
 TASKS = tuple(CATEGORIES)
 
 OWN_CATEGORY = "own"
 OWN_TASKS: set[str] = set()
 OWN_MODULES: dict[str, str] = {}
-"""A user's own tasks, and their modules to the digest of the source, in processes that
-have loaded them; see own_tasks.py."""
+"""Module of a user's own tasks to the digest of its source. These two are filled in
+processes that have loaded the tasks; see own_tasks.py."""
 
 
 @dataclasses.dataclass(frozen=True)
 class TaskInfo:
-    """What the registry says of one task."""
+    """The description of one task."""
 
     name: str
     category: str  # the library's own (its subpackage), e.g. "arithmetic", or "own"
     parameters: Mapping[str, str]  # to the default as text, without `seed` and `size`
     has_curriculum: bool
-    asks: str = ""  # the first line of the docstring of a user's own dataset
+    asks: str = ""  # the first docstring line of a user's own dataset
 
 
 @dataclasses.dataclass(frozen=True)
 class LibraryDescription:
-    """What is installed."""
+    """The description of the installed library."""
 
     tasks: Mapping[str, TaskInfo]
     version: str
     location: str
-    system_prompt: str = ""  # of the published evaluations
+    system_prompt: str = ""  # that of the published evaluations
     # Modules of a user's own tasks, to their digests.
     modules: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
@@ -76,7 +75,7 @@ class LibraryDescription:
 
     @property
     def release(self) -> str:
-        """The same in a few words."""
+        """The same as text."""
         modules = (f" with {name} {digest}" for name, digest in self.modules.items())
         return self.version + "".join(modules)
 
@@ -87,9 +86,10 @@ def _is_submodule_filled() -> bool:
 
 @functools.cache
 def load_factory() -> Any:
-    """Import `reasoning_gym.factory`, with faster equals of some functions.
+    """Import `reasoning_gym.factory`, and replace some functions by faster ones.
 
-    Raises LibraryError if it cannot be imported.
+    Raises:
+        LibraryError: It cannot be imported.
     """
     if _is_submodule_filled():
         sys.path.insert(0, str(SUBMODULE))
@@ -103,8 +103,12 @@ def load_factory() -> Any:
 
 
 PLOTS = (
-    *("matplotlib", "matplotlib.animation", "matplotlib.collections"),
-    *("matplotlib.pyplot", "mpl_toolkits", "mpl_toolkits.mplot3d"),
+    "matplotlib",
+    "matplotlib.animation",
+    "matplotlib.collections",
+    "matplotlib.pyplot",
+    "mpl_toolkits",
+    "mpl_toolkits.mplot3d",
 )
 
 
@@ -116,10 +120,10 @@ class _Empty(types.ModuleType):
 
 @contextlib.contextmanager
 def _no_plots() -> Iterator[None]:
-    """Have what imports matplotlib inside get an empty one; others get the real one."""
-    # One of the library's packages, cellpylib, imports it to draw cellular automata,
-    # which nothing uses. It is a third of what importing the library takes, and on a
-    # new machine it starts `fc-list` and writes a cache of fonts.
+    """Replace matplotlib by empty modules for the imports inside."""
+    # The library's cellpylib imports matplotlib to draw cellular automata, which is
+    # never used. That is a third of the import time of the library, and on a new
+    # machine it starts `fc-list` and writes a cache of fonts.
     empty = {name: _Empty(name) for name in PLOTS if name not in sys.modules}
     sys.modules.update(empty)
     try:
@@ -131,19 +135,19 @@ def _no_plots() -> Iterator[None]:
 
 def _unusable(error: BaseException) -> LibraryError:
     again = f"--force-reinstall --no-deps reasoning-gym=={LIBRARY_VERSION}"
-    repair = f"`pip install {again}` installs it anew"
+    repair = f"`pip install {again}` installs it again"
     if _is_submodule_filled():
         repair = (
             "repair the checkout with `git submodule update --init --force"
             f" reasoning-gym`, or empty {SUBMODULE} to use the installed package"
         )
     if isinstance(error, ModuleNotFoundError):
-        repair = f"`pip install -r requirements.txt` installs what is missing; {repair}"
+        repair = f"`pip install -r requirements.txt` adds missing packages; {repair}"
     return LibraryError(f"reasoning-gym cannot be used ({cause_of(error)}); {repair}")
 
 
 def cause_of(error: BaseException) -> str:
-    """Return kind and first line of an exception, with the line in a user's file."""
+    """Return the type and first line of an exception, and its line in a user's file."""
     first_line = str(error).strip().partition("\n")[0]
     kind = type(error).__name__
     cause = (f"{kind}: {first_line}" if first_line else kind)[:200]
@@ -172,7 +176,7 @@ def _version(package_dir: Path) -> str:
 
 
 def defaults_of(config_cls: type) -> dict[str, Any]:
-    """Return the parameters that a config has defaults for, with these."""
+    """Return the parameters of a config that have a default, with their defaults."""
     values = {}
     for field in dataclasses.fields(config_cls):
         if field.default is not dataclasses.MISSING:
@@ -184,7 +188,8 @@ def defaults_of(config_cls: type) -> dict[str, Any]:
 
 def _task_info(name: str, dataset_cls: type, config_cls: type) -> TaskInfo:
     parts = dataset_cls.__module__.split(".")
-    category, asks = parts[1] if len(parts) >= 3 else "other", ""
+    category = parts[1] if len(parts) >= 3 else "other"
+    asks = ""
     if name in OWN_TASKS:
         category = OWN_CATEGORY
         asks = (dataset_cls.__doc__ or "").strip().partition("\n")[0]
@@ -195,12 +200,18 @@ def _task_info(name: str, dataset_cls: type, config_cls: type) -> TaskInfo:
         if field.name not in ("seed", "size")
     }
     has_curriculum = name in load_factory().CURRICULA
-    return TaskInfo(name, category, parameters, has_curriculum, asks)
+    return TaskInfo(
+        name=name,
+        category=category,
+        parameters=parameters,
+        has_curriculum=has_curriculum,
+        asks=asks,
+    )
 
 
 @functools.cache
 def describe() -> LibraryDescription:
-    """Read the registry: every name but the mixture, sorted; or raise LibraryError."""
+    """Describe every registered task but the mixture, sorted, or raise LibraryError."""
     factory = load_factory()
     prompts = getattr(sys.modules.get(f"{PACKAGE}.utils"), "SYSTEM_PROMPTS", {})
     try:

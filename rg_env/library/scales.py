@@ -1,15 +1,14 @@
-"""The scale of difficulty, 0 to 1, that a task has: its steps and what each sets.
+"""The scale of difficulty of a task, from 0 to 1, and the parameters of its steps.
 
-A scale is made of the library's own curriculum. 0 is its lowest usable level and 1
-its highest; levels that cannot be used are skipped, each with its reason, and
-neighbouring levels that set the same are one step. The steps stand at equal
-distances. Between two of them the upper one is taken with the fraction as its
-probability, so that the scale is continuous.
+A scale is made from the library's own curriculum. 0 is the lowest usable level and 1
+the highest. Unusable levels are skipped with a reason, and neighbouring levels with the
+same parameters are one step. The steps have equal distances. Between two steps, the
+fraction is the probability of the upper one, so the scale is continuous.
 
-`scales.json` holds the scales of one version of the library, as found by probing
-every level (`python -m tools.make_scales`); each is valid while the source of its task
-is the same. The scale of a user's own task has every level that its config accepts:
-what is skipped must not depend on how busy a machine is.
+`scales.json` has the scales of one version of the library; `python -m
+tools.make_scales` probes every level and writes it. A scale is valid while the source
+of its task is the same. The scale of a user's own task has every level that its config
+accepts, because probing would depend on the load of the machine.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ TABLE = Path(__file__).with_name("scales.json")
 class Step:
     """A point of a scale."""
 
-    levels: tuple[int, ...]  # of the library's curriculum, ascending
-    params: Mapping[str, Any]  # that differ from the library's defaults
-    item_ms: float | None  # median time to make one, None where it was never measured
+    levels: tuple[int, ...]  # levels of the library's curriculum, ascending
+    params: Mapping[str, Any]  # only those that differ from the library's defaults
+    item_ms: float | None  # median time to make an item, None if it was not measured
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,12 +51,21 @@ class SkippedLevel:
 
 @dataclasses.dataclass(frozen=True)
 class Scale:
-    """What the level of a task can be."""
+    """The scale of a task.
+
+    Example:
+        >>> steps = (Step((0,), {"max_value": 9}, 1.0), Step((1,), {}, 2.0))
+        >>> scale = Scale("gcd", steps)
+        >>> scale.step_at(0.5, mix=0.4).levels, scale.step_at(0.5, mix=0.6).levels
+        ((1,), (0,))
+        >>> scale.default_level
+        1.0
+    """
 
     task: str
     steps: tuple[Step, ...]  # easiest first, at least one
-    skipped: tuple[SkippedLevel, ...] = ()  # the levels that are not on it, ascending
-    digest: str = ""  # `curriculum_digest` of the library that it was made of
+    skipped: tuple[SkippedLevel, ...] = ()  # ascending
+    digest: str = ""  # `curriculum_digest` of the library at that time
 
     @property
     def is_dead(self) -> bool:
@@ -66,13 +74,13 @@ class Scale:
 
     @property
     def default_level(self) -> float | None:
-        """Where the library's default parameters lie in [0, 1], None for nowhere."""
+        """The level of the library's default parameters, None if no step has them."""
         places = [number for number, step in enumerate(self.steps) if not step.params]
         return self.level_of(places[0]) if places else None
 
     @property
     def note(self) -> str:
-        """What is worth knowing, "" if nothing."""
+        """Remarks about the scale for a user, or ""."""
         repair = rules_of(self.task).level_repair
         notes = []
         if self.is_dead:
@@ -81,14 +89,14 @@ class Scale:
         if repair:
             notes.append(f"repaired: {repair.reason}")
         if self.default_level is None:
-            notes.append("the default config is no point of the curriculum")
+            notes.append("the default config is not a level of the curriculum")
         return "; ".join(notes)
 
     def step_at(self, level: float, mix: float) -> Step:
         """Return the step of a level in [0, 1].
 
-        Between two steps it is the upper one where `mix`, uniform in [0, 1), is below
-        the fraction.
+        Between two steps, it is the upper one if `mix`, uniform in [0, 1), is below the
+        fraction.
         """
         if not 0.0 <= level <= 1.0:
             raise ValueError(f"{self.task}: a level lies in [0, 1], found {level!r}")
@@ -97,30 +105,30 @@ class Scale:
         return self.steps[lower + (mix < place - lower)]
 
     def level_of(self, number: int) -> float:
-        """Return where the step of a number, from 0, stands on the scale."""
+        """Return the level of a step, which is numbered from 0."""
         return number / (len(self.steps) - 1) if len(self.steps) > 1 else 0.0
 
 
 @dataclasses.dataclass(frozen=True)
 class ShippedScales:
-    """The table of scales, by task, and the version of the library it was made of."""
+    """The scales by task, and the version of the library that they were made for."""
 
     library_version: str
     scales: Mapping[str, Scale]
 
 
 def load_shipped(path: Path = TABLE) -> ShippedScales:
-    """Read a table that `tools/make_scales.py` wrote."""
+    """Load a table that `tools/make_scales.py` wrote."""
     table = json.loads(path.read_text(encoding="utf-8"))
     rows = {task: {"task": task, **row} for task, row in table["tasks"].items()}
     scales = msgspec.convert(rows, dict[str, Scale])
     return ShippedScales(table["library_version"], scales)
 
 
-# -- made of a curriculum, in workers --------------------------------------------------
+# -- from a curriculum, in workers -----------------------------------------------------
 
 CurriculumLevel = tuple[dict[str, Any], str | None]
-"""What a level of a curriculum sets, and why it is not used, None if it is."""
+"""The parameters of a level, and the reason why it is not used or None."""
 
 
 def _curriculum_level(
@@ -133,7 +141,7 @@ def _curriculum_level(
     curriculum.set_global_level(number)
     params = dict(overrides)
     try:
-        # Without a context the library takes its mode "inclusive".
+        # The library's default mode is "inclusive".
         at_level = curriculum.generate_configuration({"seed": 0, "size": 1})
         config = dataclasses.replace(at_level, **overrides)
         values = {f.name: getattr(config, f.name) for f in dataclasses.fields(config)}
@@ -151,9 +159,9 @@ def _curriculum_level(
 
 
 def curriculum_levels(task: str, repaired: bool = True) -> list[CurriculumLevel]:
-    """Return what every level of the library's curriculum sets, lowest first.
+    """Return every level of the library's curriculum, the lowest first.
 
-    `repaired` applies the level repair of the task's rules.
+    If `repaired` is true, the level repair of the task's rules is applied.
     """
     factory = load_factory()
     if task not in factory.CURRICULA:
@@ -166,11 +174,11 @@ def curriculum_levels(task: str, repaired: bool = True) -> list[CurriculumLevel]
 
 
 def curriculum_digest(task: str) -> str:
-    """Return the digest of what the levels of a task depend on.
+    """Return a digest of the source and the levels of a task.
 
-    It covers the modules of its dataset, config and curriculum and what every level
-    sets, so that a change of the library's base classes shows as well. It does not
-    cover the modules that those import.
+    It covers the modules of its dataset, config and curriculum, and the parameters of
+    every level, which change with the library's base classes. It does not cover the
+    modules that these import.
     """
     factory = load_factory()
     classes = [*factory.DATASETS[task], factory.CURRICULA.get(task)]
@@ -184,7 +192,7 @@ def curriculum_digest(task: str) -> str:
 def steps_of(
     levels: Sequence[CurriculumLevel],
 ) -> tuple[list[Step], list[SkippedLevel]]:
-    """Return the steps that some levels make, and the levels that are not used."""
+    """Return the steps of some levels, and the levels that are not used."""
     steps: list[Step] = []
     skipped: list[SkippedLevel] = []
     for number, (params, why_unused) in enumerate(levels):
@@ -200,9 +208,10 @@ def steps_of(
 
 
 def own_scale(task: str) -> Scale | str:
-    """Return the scale of a user's own task, or why it has none.
+    """Return the scale of a user's own task, or the reason why it has none.
 
-    Raises OwnTaskError if its curriculum raises or none of its levels can be used.
+    Raises:
+        OwnTaskError: Its curriculum raises, or none of its levels can be used.
     """
     with blaming():
         levels = curriculum_levels(task)

@@ -1,7 +1,7 @@
-"""The trial of a task: whether its items are made and its reference answers score 1.0.
+"""Checks a task: are its items made, and do its reference answers score 1.0?
 
-`check_task` is the whole of it, of `doctor`; `gold_fault` the quick part, which a run
-makes of every task before it is sampled.
+`doctor` uses `check_task`. A run makes the quick check, `gold_fault`, for every task
+before it is sampled.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from rg_env.workers.worker_pool import Trust, WorkerPool
 logger = logging.getLogger(__name__)
 
 DEADLINE_S = 20.0
-MOST_TRIES = 32  # for one entry that can be used
+MOST_TRIES = 32  # for one usable entry
 
 
 def is_unusable(error: BaseException | None) -> TypeGuard[JobError]:
-    """Return whether the library made an entry that must not be used."""
+    """Return whether an error says that an entry must not be used."""
     return isinstance(error, JobError) and error.is_a(UnusableEntryError)
 
 
@@ -54,15 +54,17 @@ def why_no_entry(error: PoolError) -> str:
 async def _make_entries(
     pool: WorkerPool, task: str, params: Mapping[str, Any], count: int
 ) -> list[Entry]:
-    """Make up to `count` entries; faulty ones are passed over, unless all are."""
+    """Make up to `count` entries; faulty ones are skipped, unless all are."""
     entries: list[Entry] = []
     seeds = random.Random(task)
     tries = MOST_TRIES * count
     for number in range(tries):
         seed = seeds.getrandbits(32)
-        call = (worker_jobs.make_entry, task, dict(params), seed)
         try:
-            entries.append(await pool.run(*call, deadline_s=DEADLINE_S))
+            entry = await pool.run(
+                worker_jobs.make_entry, task, dict(params), seed, deadline_s=DEADLINE_S
+            )
+            entries.append(entry)
         except JobError as error:
             if not is_unusable(error) or (number + 1 == tries and not entries):
                 raise
@@ -79,15 +81,18 @@ async def gold_fault(
     rules: ScoringRules = DEFAULT_RULES,
     deadline_s: float = ANSWER_DEADLINE_S,
 ) -> str | None:
-    """Return what is wrong with the score of an entry's gold answer, None if nothing.
+    """Return the fault in the score of an entry's reference answer, None if it is 1.0.
 
-    A task whose entries hold no answer passes, and so does a task of the library if the
-    workers are lost: its scorer does not wait, so the machine has failed.
+    A task without reference answers passes. A task of the library passes if workers are
+    lost: its scorer does not wait, so the machine has failed.
     """
-    prepared = Trust(prepare=functools.partial(scoring_dataset, task, dict(params)))
-    how = (worker_jobs.reference_fault, task, dict(params), entry, rules)
+    plain = dict(params)
+    trust = Trust(prepare=functools.partial(scoring_dataset, task, plain))
+    job = worker_jobs.reference_fault
     try:
-        return await pool.run(*how, deadline_s=deadline_s, trust=prepared)
+        return await pool.run(
+            job, task, plain, entry, rules, deadline_s=deadline_s, trust=trust
+        )
     except PoolError as error:
         if isinstance(error, WorkerLostError) and task in TASKS:
             logger.warning("task %s is not checked: %s", task, error)
@@ -98,9 +103,9 @@ async def gold_fault(
 async def item_fault(
     pool: WorkerPool, task: str, params: Mapping[str, Any]
 ) -> str | None:
-    """Return what is wrong with an item of a task, or with the score of its answer."""
+    """Return the fault of an item of a task or of its reference answer, if any."""
     try:
-        (entry,) = await _make_entries(pool, task, params, 1)
+        (entry,) = await _make_entries(pool, task, params, count=1)
     except PoolError as error:
         return why_no_entry(error)
     return await gold_fault(pool, task, params, entry)
@@ -109,14 +114,14 @@ async def item_fault(
 async def check_task(
     pool: WorkerPool, other: WorkerPool, task: str, num_items: int
 ) -> str | None:
-    """Return what is wrong with a task, None if nothing.
+    """Return the fault of a task, None if it has none.
 
-    Items are made again by `other`, whose processes were started apart.
+    The pool `other`, which was started separately, must make the same items.
     """
     try:
         entries = await _make_entries(pool, task, {}, num_items)
         if entries != await _make_entries(other, task, {}, num_items):
-            return "another process makes other items"
+            return "another process makes different items"
         for entry in entries:
             if fault := await gold_fault(pool, task, {}, entry):
                 return fault

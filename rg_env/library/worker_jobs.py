@@ -1,4 +1,4 @@
-"""The functions that run in worker processes, from plain values to plain values.
+"""The functions that run in worker processes; they take and return plain values.
 
 Only these functions run reasoning-gym's code on data. The pool calls them by name.
 """
@@ -27,26 +27,26 @@ from rg_env.task_rules.rules import Entry
 from rg_env.task_rules.table import EVALUATED, rules_of, solution, source_task
 
 _scored: set[str] = set()
-"""Tasks of which this process has scored an answer, and so loaded what that takes."""
+"""Tasks with a scorer that has run in this process, so that it is warm."""
 
 
 def preload() -> None:
-    """Load reasoning-gym and what the first calls of some scorers load."""
-    # The scorers that evaluate text have their processes replaced after every group.
+    """Import reasoning-gym and the modules that some scorers import at first use."""
+    # Workers are replaced after every group of a scorer that evaluates text.
     registry.describe()
     for task in EVALUATED:
-        # What is broken is named where the task is checked. Seed 3 makes quick items.
+        # The check of a task reports its errors. Seed 3 makes quick items.
         with contextlib.suppress(Exception):
             entry = next(datasets.usable_entries(task, {}, range(3, 100)))
             score_answers(task, {}, entry, [entry["answer"]])
 
 
 PRELOAD = (f"{__name__}:{preload.__name__}",)
-"""What a pool for these jobs does before its workers are forked."""
+"""The calls of a pool for these jobs before its workers are forked."""
 
 
 def preload_of(task_modules: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return the same with the modules of a user's own tasks."""
+    """Return `PRELOAD` with the modules of a user's own tasks."""
     return (*preloads(task_modules or ()), *PRELOAD)
 
 
@@ -69,17 +69,17 @@ def _scorers(
 
 
 def _dataset(task: str, params: Any) -> tuple[str, Any]:
-    """Return a task, and its dataset configured as for the item that is scored.
+    """Return the name of a task and its dataset with the parameters of the item.
 
-    They are given by name and parameters, or by the module and class of the dataset,
-    with a colon, and its pickled config.
+    The arguments are a name and parameters, or "module:class" of a dataset and its
+    pickled config.
     """
     if isinstance(params, bytes):
         return _configured(*task.split(":"), params)
     return task, datasets.scoring_dataset(task, params)
 
 
-# A call is prepared with the dataset that it scores with, and that may be large.
+# One dataset is kept, because it may be large; a call is prepared with the one it uses.
 @functools.lru_cache(maxsize=1)
 def _configured(module: str, class_name: str, config: bytes) -> tuple[str, Any]:
     loaded = pickle.loads(config)  # noqa: S301 - made by the pool's owner
@@ -93,7 +93,7 @@ def score_answers(
     answers: Sequence[str],
     rules: ScoringRules = DEFAULT_RULES,
 ) -> list[ScoreRow]:
-    """Return rows that `read_rows` reads, one for each answer; see `_dataset`."""
+    """Return a row for `read_rows` for each answer; `_dataset` explains `params`."""
     name, dataset = _dataset(task, params)
     source = source_task(name, entry)
     scorer, installed = _scorers(name, source, dataset, rules)
@@ -106,7 +106,7 @@ def score_answers(
             return score(answer)
         except Exception:
             if source not in OWN_TASKS:
-                raise  # a defect of ours; a user's guard or notation may raise
+                raise  # our own defect; a user's guard or notation may raise
             return Score(0.0, "scorer_error", answer)
 
     rows = {answer: as_row(scored(answer)) for answer in dict.fromkeys(answers)}
@@ -117,11 +117,11 @@ def score_answers(
 def prepare_scores(
     task: str, params: Any, entry: Mapping[str, Any], rules: ScoringRules
 ) -> None:
-    """Build the dataset of `score_answers`, and load what its scorer loads at first."""
+    """Build the dataset of `score_answers`, and warm its scorer up."""
     name, _ = _dataset(task, params)
     gold = entry.get("answer")
     if isinstance(gold, str) and source_task(name, entry) not in _scored:
-        # What it raises is said where the task is checked.
+        # The check of a task reports its errors.
         with contextlib.suppress(Exception):
             score_answers(task, params, entry, [gold], rules)
 
@@ -133,7 +133,7 @@ def scorer_fault(
     answer: str,
     rules: ScoringRules,
 ) -> str | None:
-    """Return the error that a task's scorer raises on an answer, if any."""
+    """Return the error that a task's scorer raises on an answer, None without one."""
     dataset = datasets.scoring_dataset(task, params)
     try:
         compare_formats(answer, entry, _scorers(task, task, dataset, rules)[0])
@@ -145,7 +145,7 @@ def scorer_fault(
 def reference_fault(
     task: str, params: Mapping[str, Any], entry: Entry, rules: ScoringRules
 ) -> str | None:
-    """Return what is wrong with the score of an entry's reference answer, if any."""
+    """Return the fault in the score of an entry's reference answer, None if 1.0."""
     with datasets.blaming():
         gold = solution(task, entry)
     if gold is None:
@@ -158,5 +158,5 @@ def reference_fault(
 
 
 def curriculum_digests(tasks: Sequence[str]) -> dict[str, str]:
-    """Return digests by registered task; see `scales.curriculum_digest`."""
+    """Return registered task to `scales.curriculum_digest`."""
     return {task: scales.curriculum_digest(task) for task in tasks}

@@ -28,8 +28,8 @@ from rg_env.results.terminal import WorkProgress
 from rg_env.reward.score import UNSCORED
 from rg_env.run.group import Ending, Group, has_variance, listed, rollouts_in
 from rg_env.run.loop import Lost, RunStoppedError
-from rg_env.settings.environment_settings import deciding
-from rg_env.settings.setting_types import Decides, without_path
+from rg_env.settings.environment_settings import affecting
+from rg_env.settings.setting_types import Affects, without_path
 from rg_env.stream.adaptive_weights import Share
 from rg_env.stream.curriculum import Count
 
@@ -69,9 +69,9 @@ def settings_text(
 _NO_FORM = AttributeError, LookupError, TypeError, ValueError, yaml.YAMLError
 
 
-def _why_not(path: Path, settings: str, *without: Decides) -> str:
+def _why_not(path: Path, settings: str, *without: Affects) -> str:
     """Say why results made with the settings at `path` cannot be continued, or ""."""
-    names = deciding(*{*Decides} - {Decides.NOTHING, *without})
+    names = affecting(*{*Affects} - {Affects.NOTHING, *without})
 
     def of_results(text: str) -> dict[str, Any]:
         part = yaml.safe_load(text)
@@ -168,7 +168,7 @@ class RowWriter:
         for path in itertools.takewhile(lambda path: path != self.path, names):
             file = LineFile(path)
             try:
-                why = _why_not(settings_path(path), settings, Decides.EVAL_COMPLETIONS)
+                why = _why_not(settings_path(path), settings, Affects.EVAL_COMPLETIONS)
                 if why and path.stat().st_size:
                     raise FileExistsError(f"{path} {why}")
                 # Locked before it is read: nobody adds rows in between.
@@ -326,7 +326,7 @@ class EvaluationFiles:
             if is_there and (
                 not self._resumes
                 or (folder / NUMBERS).exists()
-                or _why_not(folder / SETTINGS, self._settings, Decides.ROWS)
+                or _why_not(folder / SETTINGS, self._settings, Affects.ROWS)
             ):
                 continue
             if self._resumes:

@@ -1,29 +1,28 @@
-r"""The answer in a completion, or the reason why there is none.
+r"""Extracts the answer of a completion, or the reason why there is none.
 
     <think> ... </think> The sum is 5. <answer>5</answer>
     thinking             text          answer
 
-Thinking is what stands between `<think>` and `</think>`, what stands before a
-`</think>` that nothing opened (the chat template did), and what follows a `<think>`
-that is never closed. In the rest there must be exactly one `<answer>...</answer>`.
-If a completion has opened and closed a thinking block itself, the template did not open
-one. Another closing tag is then a slip and does not hide an answer before it.
+Thinking is the text between `<think>` and `</think>`, the text before a `</think>`
+without an opening tag (the chat template opened it), and the text after an unclosed
+`<think>`. The rest must have exactly one `<answer>...</answer>`. If a completion has
+opened and closed a thinking block itself, the template did not open one. Another
+closing tag is then ignored and does not hide an answer before it.
 
-Models have tags of their own (`THINKING`, in any case): what one of these opens, its
-own closing tag ends. Calls of tools are no message and are skipped likewise. Tags that
-nobody has listed follow one rule: the content of an element is not the final message,
-unless its name says that it is (`OF_THE_MESSAGE`), as in `<b>` and `<response>`. And an
-answer is not final if the text goes on after it, with a word that takes it back or with
-more than `MOST_CLOSING_WORDS` words.
+Models have thinking tags of their own (`THINKING`, in any case); each is ended by its
+own closing tag. Tool calls are skipped, too. The content of any other element is not
+the final message, unless its name is in `OF_THE_MESSAGE`, as in `<b>` and `<response>`.
+An answer is not final if the text goes on with a word that takes it back, or with more
+than `MOST_CLOSING_WORDS` words.
 
-One pass over the tags of the text: time is linear in its length, whatever it holds.
-Answer tags are written as here and have no attributes. Nothing is repaired or guessed.
+The time is linear in the length of any text. Answer tags must be written exactly as
+above, without attributes. Nothing is repaired or guessed.
 
-In the format "boxed", one `\boxed{...}` takes the place of the tags. It ends with the
-brace that closes its own; `\{` and `\}` are none.
+In the format "boxed", one `\boxed{...}` replaces the tags. It ends at its own closing
+brace; `\{` and `\}` do not count.
 
-Source: atropos 296a0bc, _extract_final_answer(); differs: that took the last answer
-of the whole text, so that a draft inside the thinking could win or stand alone.
+Source: atropos 296a0bc, _extract_final_answer(); differs: the original took the last
+answer of the whole text, so a draft inside the thinking could win or stand alone.
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ FormatFailure = Literal[
 FORMAT_FAILURES = frozenset(get_args(FormatFailure))
 
 AnswerFormat = Literal["tags", "boxed"]
-"""What marks an answer."""
+"""The marks of an answer."""
 
-# 37 right ones (0.02 %) of 162,164 published answers of models have more.
+# Only 37 right ones (0.02 %) of 162,164 published answers of models have more.
 MOST_CLOSING_WORDS = 30
 
 
@@ -56,7 +55,8 @@ def _pairs(text: str) -> dict[str, str]:
     return dict(zip(tags[::2], tags[1::2], strict=True))
 
 
-_CHANNEL, _END_OF_MESSAGE = "<|channel|>analysis<|message|>", "<|end|>"
+_CHANNEL = "<|channel|>analysis<|message|>"
+_END_OF_MESSAGE = "<|end|>"
 _ELEMENTS = """think thinking thought thoughts reasoning seed:think mm:think
     longcat_think ifm|think ifm|think_fast ifm|think_faster"""
 # Sources: the reasoning parsers of vLLM (vllm/reasoning, 2026) and SGLang 0.5.23
@@ -67,7 +67,7 @@ THINKING = {f"<{name}>": f"</{name}>" for name in _ELEMENTS.split()} | _pairs(f"
     <|begin_of_thought|> <|end_of_thought|>  <|inner_prefix|> <|inner_suffix|>
     <|open|>think<|sep|> <|close|>think<|sep|>  <|content_thinking|> <|end_message|>
     <|think|> {_END_OF_MESSAGE}  {_CHANNEL} {_END_OF_MESSAGE}""")
-"""What opens the thinking of a model to what closes it, in small letters."""
+"""Opening tags of thinking to their closing tags, in lower case."""
 _CALLS = _pairs("""
     <tool_call> </tool_call>  <tool_calls> </tool_calls>  <|tool_call> <tool_call|>
     <function_call> </function_call>  <|tools_prefix|> <|tools_suffix|>
@@ -85,7 +85,7 @@ _MESSAGE_WORDS = """
     of ol output p pre reply response result root s samp section sentence small solution
     span strong sub sup table tbody td text th the tr tt turn u ul user xml"""
 OF_THE_MESSAGE = frozenset(_MESSAGE_WORDS.split())
-"""Words of the names of elements that may hold the final answer."""
+"""Words in the names of elements that may contain the final answer."""
 
 _OPENING = frozenset({"begin", "start", "open"})
 _CLOSING = frozenset({"end", "close"})
@@ -96,7 +96,7 @@ def _after(first: str) -> str:
     return "|".join(re.escape(tag[1:]) for tag in tags if tag[0] == first)
 
 
-# Each alternative begins with a character of its own, for speed. A header of gpt-oss or
+# Each alternative begins with a different character, for speed. A header of gpt-oss or
 # Muse names the channel or the recipient. Hunyuan has suffixes: `<think:opensource>`.
 _HEADER = r"(?:<\|constrain\|>[^<]{0,99})?<\|message\|>"
 _ELEMENT = r"[/|｜]{0,2}[^\W\d][\w.:|｜▁-]{0,60}"  # noqa: RUF001
@@ -131,7 +131,7 @@ class Extraction:
 
     Attributes:
         answer: The content of the only answer, stripped; may be empty.
-        failure: Why there is no answer.
+        failure: The reason why there is no answer.
     """
 
     answer: str | None
@@ -140,10 +140,10 @@ class Extraction:
 
 @functools.lru_cache(maxsize=256)
 def _element(name: str) -> str | None:
-    """Return a tag that is in no table as `+name` or `-name`, by its sense.
+    """Return an unlisted tag as `+name` (it opens) or `-name` (it closes).
 
-    The words that only say whether it opens or closes are left out. None where the
-    element may hold the final answer.
+    Words such as "begin" and "end" are not a part of the name. The result is None if
+    the element may contain the final answer.
     """
     words = re.findall(r"[^\W\d_]+", name.lower())
     sign = "-" if "/" in name or _CLOSING.intersection(words) else "+"
@@ -154,16 +154,18 @@ def _element(name: str) -> str | None:
 def _tags(
     text: str, start: int, answer_format: AnswerFormat = "tags"
 ) -> Iterator[tuple[str, int, int]]:
-    """Yield the tags from `start`, as in the tables, with where each begins and ends.
+    """Yield each tag from `start`, its start and its end.
 
-    A tag of thinking that stands in quotation marks is only mentioned. A box is yielded
-    as answer tags, and a tag that is in no table as `_element` returns it.
+    Thinking tags in quotation marks are skipped. A box is yielded as answer tags, and
+    an unlisted tag as the result of `_element`.
     """
-    depth = 0  # of the braces of a box
+    depth = 0  # open braces in a box
     for match in _TAG[answer_format].finditer(text, start):
-        tag, (begin, end) = match.group().lower(), match.span()
+        tag = match.group().lower()
+        begin, end = match.span()
         if tag.startswith("\\boxed"):
-            depth, tag = 1, "<answer>"
+            depth = 1
+            tag = "<answer>"
         elif depth and tag in _BRACES:
             depth += _BRACES[tag]
             tag = tag if depth else "</answer>"
@@ -188,20 +190,22 @@ def _tags(
 
 
 def _thinking_ends(text: str, start: int, thinking_open: bool) -> tuple[int, bool]:
-    """Find where thinking that nothing in the text opened ends.
+    """Find the end of thinking without an opening tag in the text.
 
     Returns:
-        The position behind the last such `</think>` (`start` where there is none), and
-        whether the text is still inside the template's thinking at that position.
+        The position behind the last such `</think>` (`start` if there is none), and
+        whether the template's thinking is still open at that position.
     """
-    still_open, has_closed_its_own = thinking_open, False
+    still_open = thinking_open
+    has_closed_its_own = False
     closed_by = frozenset(THINKING.values() if thinking_open else ())
     for tag, _, end in _tags(text, start):
         if not closed_by and tag in _CLOSED_BY:
             closed_by = frozenset({_CLOSED_BY[tag]})
         elif tag in closed_by:
             if still_open:
-                start, still_open = end, False
+                start = end
+                still_open = False
             else:
                 has_closed_its_own = True
             closed_by = frozenset()
@@ -212,14 +216,23 @@ def _thinking_ends(text: str, start: int, thinking_open: bool) -> tuple[int, boo
 
 
 def opens_thinking(prompt: str) -> bool:
-    """Return whether a prompt, with its template, ends with `<think>` or the like."""
+    """Return whether a rendered prompt ends with an opening tag of thinking.
+
+    Example:
+        >>> opens_thinking("<|im_start|>assistant <think> ")
+        True
+    """
     return prompt.rstrip().lower().endswith(tuple(THINKING))
 
 
 def whole_text(completion: str | Sequence[Mapping[str, Any]]) -> str:
-    """Return the text of a completion, which may be messages, of which the last counts.
+    """Return the text of a completion, which may be a list of messages.
 
-    Thinking that a chat template or a server has split off belongs to it.
+    The last message counts. If the server split off its thinking, this is joined again.
+
+    Example:
+        >>> whole_text([{"content": "<answer>5</answer>", "reasoning_content": "2+3"}])
+        '<think>2+3</think><answer>5</answer>'
     """
     if isinstance(completion, str):
         return completion
@@ -235,15 +248,21 @@ def extract_answer(
     """Extract the final answer of a completion.
 
     Args:
-        text: What the model wrote, of any length and content.
-        thinking_open: Whether the prompt itself ended with `<think>` or the like.
-        answer_format: What marks the answer.
+        text: A completion of any length and content.
+        thinking_open: Whether the prompt ended with an opening tag of thinking.
+        answer_format: The marks of the answer.
 
     Returns:
         The answer, or the reason: `no_answer`, `several_answers`, `nested_answer` (a
-        tag inside the answer), `unclosed_answer`, `stray_tag` (a closing tag that
-        closes nothing) or `unfinished_thinking` (the thinking never ended and there
-        is no answer outside it, or the text goes on after the answer).
+        tag inside the answer), `unclosed_answer`, `stray_tag` (a closing tag without an
+        opening tag) or `unfinished_thinking` (the thinking never ended and there is no
+        answer outside it, or the text goes on after the answer).
+
+    Example:
+        >>> extract_answer("<think>2 + 3</think> <answer> 5 </answer>")
+        Extraction(answer='5', failure=None)
+        >>> extract_answer("It is 5.")
+        Extraction(answer=None, failure='no_answer')
     """
     untagged = _UNTAGGED.match(text)
     start = untagged.end() if untagged else 0
@@ -252,10 +271,10 @@ def extract_answer(
         return Extraction(None, "unfinished_thinking")
     open_at: int | None = None
     message_at = start
-    is_framed = False  # as Hunyuan A13B writes: its message is in tags of an answer
+    is_framed = False  # Hunyuan A13B puts its whole message into answer tags
     closed_by: str | None = None
     answers: list[tuple[str, int]] = []  # with their ends
-    opened: dict[str, int] = {}  # elements to how many answers stand before them
+    opened: dict[str, int] = {}  # element to the number of answers before it
     for tag, begin, end in _tags(text, start, answer_format):
         if closed_by is not None:
             if tag == closed_by:
@@ -300,7 +319,7 @@ def extract_answer(
 
 
 def _goes_on(text: str, start: int, answer_format: AnswerFormat) -> bool:
-    """Say whether the text goes on after an answer, up to the next tag of a table."""
+    """Return whether the text goes on between an answer and the next listed tag."""
     rest_end = len(text)
     for tag, begin, _ in _tags(text, start, answer_format):
         if tag[0] not in "+-" and tag not in {*_ENDS_OF_MESSAGES, "</answer>"}:

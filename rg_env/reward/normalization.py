@@ -5,12 +5,12 @@ final period, or after "The answer is". The library's scorers compare the text a
 Each rule below removes one kind of formatting; the rules are repeated until none
 applies.
 
-A rule that would change the gold answer is not applied to answers of that item: if a
-quote or a period belongs to the right answer, it is not formatting. Both the result and
-the original answer are scored, and the higher score counts. Normalization never
+A rule that would change the reference answer is not applied to answers of that item: if
+a quote or a period belongs to the right answer, it is not formatting. Both the result
+and the original answer are scored, and the higher score counts. Normalization never
 chooses, computes or rounds anything.
 
-Every rule is one pass over the text, and there are at most MAX_ROUNDS of them.
+Every rule takes linear time, and there are at most MAX_ROUNDS rounds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _END = re.compile(
     r"(?:\s*(?:<(?:/s|eos|end_of_turn|[|\uff5c][^<>\s]{1,40}|\w{1,20}\|)>"
     r"|\[(?:/?INST|EOS|EOT|END|/?SYS)\]))+\Z"
 )
-# Tokens that end a completion are sought in so many last characters.
+# End tokens are searched in so many last characters.
 MAX_END_CHARS = 100
 
 _FENCE = re.compile(r"(```+|~~~+)[ \t]*(?:[\w+#.-]+[ \t]*)?\n(.*)\n[ \t]*\1", re.DOTALL)
@@ -66,14 +66,14 @@ _BOLD_WORD = re.compile(r"(?<![\w*])\*\*(?=[^\s*])([^*\n]+)(?<=[^\s*])\*\*(?![\w
 _CODE_WORD = re.compile(r"(?<![\w`])`([^`\n]+)`(?![\w`])")
 _BULLET = re.compile(
     r"(?:[*\u2022\u25cf\u25aa\u2023]|#{1,6})[ \t]+(?=.+\Z)"
-    # A dash before words; before anything that can be negative it is a minus.
+    # A dash before words; before anything that can be negative, it is a minus.
     r"|[-+\u2013\u2014][ \t]+(?=[^\W\d_]{2}[^\d()*/^+=\n]*\Z)"
 )
 _NAME = re.compile(
     r"(?:[A-Za-z](?:_\{?\d\}?|\d)?|[A-Za-z]+\([^()=\n]{1,200}\))?\s*=(?!>)\s*"
 )
 _POINT = re.compile(r"[A-Za-z]\d{0,2}")
-"""A name that is an answer itself: `G6 = G8`, `A = B`."""
+"""A name that may be an answer itself: `G6 = G8`, `A = B`."""
 
 _NAMES_OF_ANSWERS = frozenset({"answer", "solution", "result", "output"})
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
@@ -82,7 +82,7 @@ _MARKS_AND_PERIOD = tuple(
 )
 
 _OF_PIECES = frozenset("$_`\"'")
-"""Marks that may stand around each of several pieces, and are no sign of a formula."""
+"""Marks that may stand around each of several pieces and never in a formula."""
 
 
 def _without_invisible(text: str) -> str:
@@ -91,7 +91,7 @@ def _without_invisible(text: str) -> str:
 
 
 def _with_plain_lines(text: str) -> str:
-    """Take off what stands unseen at the end of lines."""
+    """Remove spaces at the ends of lines."""
     return "\n".join(line.rstrip() for line in text.split("\n"))
 
 
@@ -100,8 +100,8 @@ def _with_plain_minus(text: str) -> str:
 
 
 def _without_end(text: str) -> str:
-    # Only near the end: a pattern that must end at `\Z` is tried at every sign, which
-    # takes quadratic time over a long run of spaces.
+    # Only near the end: a pattern that ends with `\Z` is tried at every character,
+    # which takes quadratic time for a long run of spaces.
     match = _END.search(text, max(0, len(text) - MAX_END_CHARS))
     return text[: match.start()] if match else text
 
@@ -114,13 +114,13 @@ def _with_plain_latex(text: str) -> str:
 
 
 def _without_fence(text: str) -> str:
-    """Take a fence and its language off."""
+    """Remove a fence and its language."""
     match = _FENCE.fullmatch(text)
     return match[2].strip() if match else text
 
 
 def _without_marks(text: str, kept: str = "") -> str:
-    """Take off quotes, bold, dollars and the like around a text, but the kept signs."""
+    """Remove quotes, bold, dollars and similar marks around a text, except `kept`."""
     match = _WRAPPED.fullmatch(text)
     mark = match["mark"] or match["opening"] if match else ""
     if match is None or mark[0] in kept:
@@ -132,9 +132,10 @@ def _without_marks(text: str, kept: str = "") -> str:
 
 
 def _has_pairs(inner: str, sign: str) -> bool:
-    """Say whether the marks around a text belong to two pieces: `"a", "b"`.
+    """Return whether the marks around a text belong to two pieces: `"a", "b"`.
 
-    One mark inside is an apostrophe or a part of a name, and a list has its own.
+    A single mark inside is an apostrophe or a part of a name. The marks in a list
+    belong to its elements.
     """
     if inner[:1] in ("[", "{", "(") and inner[-1:] in ("]", "}", ")"):
         return False
@@ -148,12 +149,12 @@ def _without_tags(text: str) -> str:
 
 
 def _without_bullet(text: str) -> str:
-    """Take off the mark of a list or a heading that has this one line."""
+    """Remove the mark of a list or a heading with only this line."""
     return _BULLET.sub("", text, count=1) if _BULLET.match(text) else text
 
 
 def _without_marked_words(text: str) -> str:
-    """Take off bold and code marks inside of a text: `**Zoey** is a **knave**`."""
+    """Remove bold and code marks inside a text: `**Zoey** is a **knave**`."""
     if "**" not in text and "`" not in text:
         return text
     return _CODE_WORD.sub(r"\1", _BOLD_WORD.sub(r"\1", text))
@@ -167,7 +168,7 @@ def _without_latex_word(text: str) -> str:
 
 
 def _is_balanced(text: str) -> bool:
-    """Say whether no brace closes what was opened before the text."""
+    """Return whether no brace closes one that was opened before the text."""
     depth = 0
     for brace in re.findall(r"(?<!\\)[{}]", text):
         depth += 1 if brace == "{" else -1
@@ -177,7 +178,7 @@ def _is_balanced(text: str) -> bool:
 
 
 def _without_lead(text: str, asked: frozenset[str] = frozenset()) -> str:
-    """Take off what announces an answer, `**Answer:**`, and a mark that it opens."""
+    """Remove the lead of an answer, `**Answer:**`, and the end of its bold mark."""
     end = lead_end(text, asked)
     rest = text[end:].strip()
     if text[:end].count("**") == 1 and rest.endswith("**"):
@@ -186,7 +187,7 @@ def _without_lead(text: str, asked: frozenset[str] = frozenset()) -> str:
 
 
 def _without_name(text: str) -> str:
-    """Take `x =` off, where nothing else is equal to anything."""
+    """Remove `x =` if the text has no other `=`."""
     match = _NAME.match(text)
     if match is None or text.count("=") != 1 or "\n" in text:
         return text
@@ -196,7 +197,7 @@ def _without_name(text: str) -> str:
 
 
 def _without_object(text: str) -> str:
-    """Take an answer out of JSON that holds it alone: `{"answer": "5"}`."""
+    """Return the answer in a JSON object that has nothing else: `{"answer": "5"}`."""
     try:
         ((name, value),) = read_value(text).items()
     except (AttributeError, ValueError):
@@ -207,7 +208,7 @@ def _without_object(text: str) -> str:
 
 
 def _without_period(text: str) -> str:
-    """Take off the period or the comma at the end; three dots stay."""
+    """Remove a period or a comma at the end, but not three dots."""
     if text.endswith(("..", ",,", "\u2026")) or not text.endswith((".", "\u3002", ",")):
         return text
     return text[:-1].strip() or text
@@ -218,7 +219,7 @@ def _without_period_behind_a_mark(text: str) -> str:
 
 
 def _without_separators(text: str) -> str:
-    """Take the commas of thousands out of a number."""
+    """Remove thousands separators from a number."""
     return text.replace(",", "") if _THOUSANDS.fullmatch(text) else text
 
 
@@ -244,17 +245,20 @@ RULES: tuple[Rule, ...] = (
 
 
 def normalizing(gold: str | None, meaningful: str = "", question: str = "") -> Rule:
-    """Return what takes the formatting off the answers to an item.
+    """Return the function that removes formatting from the answers to an item.
 
     Args:
-        gold: The right answer, which is never normalized; None if there is none.
-        meaningful: Signs that are no formatting where an answer begins with one.
-        question: Of the item; the name that it gives what it asks for may stand before
-            an answer, as in `GCD = 3`.
+        gold: The reference answer, which is never changed; None if there is none.
+        meaningful: Signs that are not formatting at the beginning of an answer.
+        question: The question; its name for the answer may stand before an answer, as
+            in `GCD = 3`.
 
     Returns:
-        From an answer, stripped, to the rest, stripped: the answer itself where there
-        is nothing to take off.
+        From a stripped answer to the same without formatting, stripped.
+
+    Example:
+        >>> normalizing("5")("The answer is **5**.")
+        '5'
     """
     gold = gold or ""
     kept = meaningful
@@ -269,7 +273,7 @@ def normalizing(gold: str | None, meaningful: str = "", question: str = "") -> R
         for rule in RULES
         if rule is not _without_name or "=" not in meaningful
     ]
-    # A rule that changes the right answer would take off a part of answers.
+    # A rule that changes the right answer would remove a part of answers.
     rules = [rule for rule in rules if not gold or rule(gold) == gold]
 
     def normalized(answer: str) -> str:

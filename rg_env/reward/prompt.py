@@ -1,4 +1,4 @@
-"""The text that asks a model for an answer in the form that `extraction` reads."""
+"""The system prompt; it asks for an answer in the form that `extraction` expects."""
 
 from rg_env.reward.extraction import AnswerFormat
 
@@ -31,7 +31,7 @@ _BOXED = {
 
 
 def built_in_prompt(answer_format: AnswerFormat) -> str:
-    """Return the built-in system prompt that asks for an answer in a format."""
+    """Return the built-in system prompt for an answer format."""
     prompt = SYSTEM_PROMPT
     for tags, boxed in _BOXED.items() if answer_format == "boxed" else ():
         prompt = prompt.replace(tags, boxed)

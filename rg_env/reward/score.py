@@ -1,14 +1,14 @@
-"""The score of an answer: both formats, one number, one outcome.
+"""Scores an answer in both formats: one number and one outcome.
 
-An answer is scored normalized, without its formatting and in the task's notation,
-and, if that is another text and not right, as it stands as well; the higher counts. See
-rg_env.reward.normalization and rg_env.task_rules.reading. `ScoringRules` are the
-settings of this, which travel to the worker.
+The normalized answer (without formatting, in canonical form) is scored first. If it is
+not right and differs from the original text, that is scored too, and the higher score
+counts; see rg_env.reward.normalization and rg_env.task_rules.reading. Workers receive
+the settings as `ScoringRules`.
 
-Pure: the library's scorer is passed in as a function, which may raise an error
-or return anything. The result is always a number in [0, 1] with one of `OUTCOMES`.
+These functions are pure. The library's scorer is an argument; it may raise an error or
+return anything, and the result is always a number in [0, 1] with one of `OUTCOMES`.
 
-Trouble of the machine gives no Score at all, and so can never look like one.
+A failure of the machine gives no Score, so it can never be mistaken for one.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ import msgspec
 
 from rg_env.reward.normalization import normalizing
 from rg_env.task_rules.rules import MAX_ANSWER_CHARS
-from rg_env.task_rules.table import readings, rejection, rules_of
+from rg_env.task_rules.table import interpretations, rejection, rules_of
 
-# Up to this the library gives for answers that are only readable (0.01 to 0.05).
+# The library gives 0.01 to 0.05 to wrong answers that it can parse.
 WRONG_AT_MOST = 0.05
 
-# So many times as long as the gold answer a correct one may be: spaces after commas, or
-# a line for each number.
+# A correct answer may be so many times as long as the reference: spaces after commas,
+# or a line for each number.
 GOLD_ROOM = 4
 
 UNSCORED = "unscored"
-"""Outcome of a completion to which workers gave no score, which is not 0. It is tried
-again where the evaluation, or the file of `rescore`, is continued."""
+"""Outcome of a completion without a score (which is not 0) because workers failed. A
+continued evaluation or `rescore` scores it again."""
 
 ScoreFunction = Callable[[str, Mapping[str, Any]], Any]
 """`score_answer(answer, entry)` of a dataset of the library."""
@@ -50,7 +50,7 @@ OUTCOMES: Mapping[str, str] = {
     "stray_tag": "</answer> without <answer>",
     "unfinished_thinking": "cut off while thinking",
     "scorer_error": "the task's scorer failed on the answer",
-    "rejected": "too long, or contains what no correct answer contains",
+    "rejected": "too long, or contains text that no correct answer contains",
     "timeout": "scoring the answer took too long",
     "request_failed": "no score: the inference server did not reply",
     "unscored": "no score: the workers gave none, or the file has none",
@@ -65,10 +65,10 @@ class FormatScores:
     """An answer's score in both formats, each in [0, 1].
 
     Attributes:
-        bare: Of the answer alone.
-        tagged: Of the tagged answer; None where it was not scored, because the bare
-            one is perfect or because the scorer cannot read tags.
-        value: The one that counts.
+        bare: The score of the answer alone.
+        tagged: The score of the tagged answer; None if it was not scored, because the
+            bare score is 1.0 or the scorer cannot parse tags.
+        value: The score that counts.
     """
 
     bare: float
@@ -82,11 +82,11 @@ class Score:
 
     Attributes:
         value: In [0, 1], finite.
-        outcome: One word from the table above.
-        answer: The answer as it was extracted, None where there was none.
-        normalized: The answer counts normalized, which is another text than the
-            answer as it stands.
-        formats: Both formats' scores, where the scorer was called.
+        outcome: A key of `OUTCOMES`.
+        answer: The extracted answer, None if there is none.
+        normalized: Whether the score is that of the normalized answer, and this differs
+            from `answer`.
+        formats: The scores of both formats, None if the scorer was not called.
     """
 
     value: float
@@ -98,13 +98,12 @@ class Score:
 
 _Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
 ScoreRow = tuple[_Unit, str, bool, _Unit | None, _Unit | None]
-"""Value, outcome, normalized, and the scores of both formats, None where there are
-none."""
+"""Value, outcome, normalized, and the scores of both formats or None."""
 
 UNREAD = frozenset({"rejected", "scorer_error"})
 REWARDED = frozenset({"right", "partial"})
 ANSWER_OUTCOMES = REWARDED | {"wrong", "empty_answer", "scorer_error", "rejected"}
-"""What can become of an answer in a worker."""
+"""The possible outcomes of an answer in a worker."""
 
 
 def as_row(score: Score) -> ScoreRow:
@@ -112,15 +111,14 @@ def as_row(score: Score) -> ScoreRow:
     formats = score.formats
     if formats is None:
         return score.value, score.outcome, score.normalized, None, None
-    both = formats.bare, formats.tagged
-    return score.value, score.outcome, score.normalized, *both
+    return score.value, score.outcome, score.normalized, formats.bare, formats.tagged
 
 
 def read_rows(answers: Sequence[str], rows: object) -> list[Score]:
     """Make scores from rows that come from an untrusted process.
 
     Raises:
-        ValueError: They cannot be the scores of these answers.
+        ValueError: The rows cannot be the scores of these answers.
     """
     read = msgspec.convert(rows, list[ScoreRow])
     if len(read) != len(answers):
@@ -141,7 +139,7 @@ def _read_row(
     if outcome_of(value) != (outcome if outcome in REWARDED else "wrong"):
         raise ValueError("a score has the outcome of its value")
     formats = None if bare is None else FormatScores(bare, with_tags, value)
-    return Score(value, outcome, answer, normalized, formats)
+    return Score(value, outcome, answer, normalized=normalized, formats=formats)
 
 
 def tagged(answer: str) -> str:
@@ -150,7 +148,12 @@ def tagged(answer: str) -> str:
 
 
 def as_unit(value: Any) -> float:
-    """Return a scorer's result as a number in [0, 1]; what is no finite number is 0."""
+    """Return a scorer's result as a number in [0, 1]; 0 if it is no finite number.
+
+    Example:
+        >>> [as_unit(value) for value in (1.5, "0.5", None, float("nan"))]
+        [1.0, 0.5, 0.0, 0.0]
+    """
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -159,16 +162,16 @@ def as_unit(value: Any) -> float:
 
 
 def _tags_are_expected(score: ScoreFunction, entry: Mapping[str, Any]) -> bool:
-    """Say whether this scorer wants its answers tagged, judged by the gold answer."""
-    # An entry without the key is none of the library's; it says nothing of what is
-    # right, and its scorer's word is taken.
+    """Return whether this scorer expects tagged answers, by the reference answer."""
+    # An entry without the key is not the library's and has no reference, so its scorer
+    # is trusted.
     if "answer" not in entry:
         return True
     gold = entry["answer"]
     if not isinstance(gold, str):
         return False
-    # Else tags would lift wrong answers in eight tasks of the library, and the right
-    # one in none.
+    # Otherwise tags would raise the score of wrong answers in eight tasks of the
+    # library, and of right answers in none.
     return as_unit(score(tagged(gold), entry)) > as_unit(score(gold, entry))
 
 
@@ -178,7 +181,7 @@ def compare_formats(
     """Score the bare and the tagged answer; the higher counts.
 
     Raises:
-        Exception: Whatever the scorer raises on the bare answer.
+        Exception: The scorer raised it on the bare answer.
 
     Source: atropos 296a0bc, _score_answer_with_both_formats(); differs: the tagged
     form counts only for scorers that expect tags, so it never lifts a wrong answer.
@@ -189,24 +192,32 @@ def compare_formats(
     try:
         with_tags = as_unit(score(tagged(answer), entry))
         lifted = with_tags > bare and _tags_are_expected(score, entry)
-    # One that can read the bare answer alone is not at fault for the tagged one.
+    # A scorer that can only parse the bare answer is not faulty.
     except Exception:  # noqa: BLE001 - the scorer is foreign code
         return FormatScores(bare, None, bare)
     return FormatScores(bare, with_tags, with_tags if lifted else bare)
 
 
 def outcome_of(value: float) -> str:
-    """Return the word for a score of an answer that was read."""
+    """Return the outcome of an answer with this score.
+
+    Example:
+        >>> [outcome_of(value) for value in (1.0, 0.5, 0.01)]
+        ['right', 'partial', 'wrong']
+    """
     if value >= 1.0:
         return "right"
     return "partial" if value > WRONG_AT_MOST else "wrong"
 
 
 def score_answer(answer: str, entry: Mapping[str, Any], score: ScoreFunction) -> Score:
-    """Score one extracted answer; the boundary to the library's scorer.
+    """Score one extracted answer with the library's scorer.
 
-    Returns:
-        The score; an exception of the scorer is a 0 with outcome `scorer_error`.
+    An exception of the scorer is a 0 with outcome `scorer_error`.
+
+    Example:
+        >>> score_answer("5", {"answer": "5"}, lambda answer, entry: 1.0).outcome
+        'right'
     """
     if not answer:
         right = entry.get("answer") == ""
@@ -221,11 +232,11 @@ def score_answer(answer: str, entry: Mapping[str, Any], score: ScoreFunction) ->
 def better_score(
     answer: str, normalized: Callable[[str], str], score: Callable[[str], Score]
 ) -> Score:
-    """Score an answer normalized and, if it is not right so, as it stands.
+    """Score the normalized answer and, if that is not right, the original one.
 
     Returns:
-        The higher score, with the answer as it stands; of equal ones that of the form
-        which was read.
+        The higher score, with the original answer. If both are equal, the score of a
+        form that the scorer could parse.
     """
     rest = normalized(answer)
     if rest == answer:
@@ -250,13 +261,13 @@ def _gold_of(entry: Mapping[str, Any]) -> str | None:
 
 @dataclasses.dataclass(frozen=True)
 class ScoringRules:
-    """How answers are scored.
+    """The settings of scoring.
 
     Attributes:
         scorer_fixes: Whether the known faults of the library's scorers are corrected.
-        max_answer_chars: Answers longer than this are rejected; positive.
-        normalize_answers: Whether answers are also scored without their formatting and
-            in the task's notation.
+        max_answer_chars: The length above which answers are rejected; positive.
+        normalize_answers: Whether answers are also scored without formatting and in the
+            task's canonical form.
     """
 
     scorer_fixes: bool = True
@@ -264,19 +275,19 @@ class ScoringRules:
     normalize_answers: bool = True
 
     def too_long(self, text: str, entry: Mapping[str, Any]) -> str | None:
-        """Return why a text is too long for an answer, None where it is not."""
+        """Return why a text is too long for an answer, None if it is not."""
         gold = _gold_of(entry)
         longest = max(self.max_answer_chars, GOLD_ROOM * len(gold or ""))
         if len(text) <= longest:
             return None
-        return f"it has {len(text)} characters, and {longest} may be"
+        return f"it has {len(text)} characters, and at most {longest} are allowed"
 
     def rejection(
         self, task: str, entry: Mapping[str, Any], text: str, is_guarded: bool = True
     ) -> str | None:
-        """Return why a text must not reach the scorer of a task, None where it may.
+        """Return why a text must not reach the scorer of a task, None if it may.
 
-        The task is the one that made the entry, never a mixture.
+        `task` is the task that made the entry, never a mixture.
         """
         reason = self.too_long(text, entry)
         if reason is None and is_guarded:
@@ -290,10 +301,10 @@ class ScoringRules:
         scorer: ScoreFunction,
         is_guarded: bool = True,
     ) -> Callable[[str], Score]:
-        """Return what scores the answers to an entry; see `better_score`.
+        """Return the function that scores the answers to an entry; see `better_score`.
 
-        The scorer gets no text that is rejected. Where the question admits several
-        readings, the one counts by which the answer scores highest.
+        The scorer never gets a rejected text. If the question has several
+        interpretations, the highest score counts.
         """
 
         def scoring_of(one: Mapping[str, Any]) -> Callable[[str], Score]:
@@ -305,14 +316,15 @@ class ScoringRules:
             normalized = self.normalizer(task, one)
             return lambda answer: better_score(answer, normalized, score)
 
-        read = readings(task, entry) if self.scorer_fixes else [entry]
+        read = interpretations(task, entry) if self.scorer_fixes else [entry]
         each = [scoring_of(one) for one in read]
         return lambda answer: max((s(answer) for s in each), key=lambda s: s.value)
 
     def normalizer(self, task: str, entry: Mapping[str, Any]) -> Callable[[str], str]:
-        """Return what normalizes the answers to an item of a task, never a mixture.
+        """Return the function that normalizes the answers to an entry.
 
-        An answer stays what it is where it is too long or none is normalized.
+        `task` is the task that made the entry, never a mixture. Answers that are too
+        long stay unchanged.
         """
         if not self.normalize_answers:
             return lambda answer: answer

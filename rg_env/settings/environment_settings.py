@@ -1,9 +1,8 @@
-"""The settings of the environment, as they are checked and as `--help` shows them.
+"""The settings of the environment: their types, ranges and help texts.
 
-Names of tasks and parameters are checked against the installed library at the setup.
-The framework's own fields are declared again, so that this module does not need to
-import the framework, which takes seconds. Each base class of `CheckedSettings` is a
-group of `--help`; its docstring is the title.
+Names of tasks and parameters are checked later, against the installed library. The
+framework's own fields are declared again, because its import takes seconds. Each base
+class of `CheckedSettings` is a group of `--help`; its docstring is the title.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from rg_env.library.own_tasks import checked
 from rg_env.reward.extraction import AnswerFormat
 from rg_env.reward.score import ScoringRules
 from rg_env.settings.setting_types import (
+    Affects,
     CheckedModel,
-    Decides,
     FilePath,
     MinusOneOrMore,
     Text,
@@ -34,10 +33,10 @@ from rg_env.workers.worker_pool import default_pool_size
 
 DATA_DUMPS = RUNS_WRITE_IN / "data_dumps"
 
-MAX_GROUP_SIZE = 4096  # rollouts that are held in memory at once
+MAX_GROUP_SIZE = 4096  # rollouts in memory at once
 MANY = 1_000_000_000
 A_DAY_S = 24 * 3600.0
-SHORTEST_S = 0.001  # below, nothing is ever ready in time
+SHORTEST_S = 0.001  # nothing finishes in a shorter time
 
 Level = Annotated[LevelSetting, BeforeValidator(level_setting)]
 Count = Annotated[int, Field(ge=0, le=1_000_000)]
@@ -56,16 +55,16 @@ Handling = Literal["STOP_TRAIN", "LIMIT_TRAIN", "NONE"]
 START_MODEL = "NousResearch/DeepHermes-3-Llama-3-8B-Preview"
 DEFAULT_TOKENIZER = "NousResearch/DeepHermes-3-Llama-3-3B-Preview"
 
-PUBLISHED = "published"  # `eval_system_prompt` that is the library's
+PUBLISHED = "published"  # the value of `eval_system_prompt` for the library's prompt
 
 
 class ItemSettings(CheckedModel):
     """Items."""
 
-    decides = Decides.ITEMS
+    affects = Affects.ITEMS
 
-    # What decides is what these modules hold, which is compared by digest.
-    task_modules: Annotated[Modules, Decides.NOTHING] = Field([])
+    # Their contents affect the items, and are compared by digest.
+    task_modules: Annotated[Modules, Affects.NOTHING] = Field([])
     """Modules that register your own tasks: import names, or paths of .py files"""
     tasks: SomeNames = None
     """Names or patterns of tasks, such as `*_sorting`; None means all tasks"""
@@ -80,39 +79,40 @@ class ItemSettings(CheckedModel):
     task_choice: TaskChoosing = "weighted"
     """How the next task is chosen. weighted: at random; adaptive: more often if its
     groups have reward variance; in_turn: one after the other, levels spread evenly"""
-    adaptive_floor: Annotated[float, Decides.FEEDBACK] = Field(FLOOR, gt=0.0, le=1.0)
+    adaptive_floor: Annotated[float, Affects.FEEDBACK] = Field(FLOOR, gt=0.0, le=1.0)
     """Least share of its weight that a task keeps with task_choice adaptive"""
     seed: int = Field(42, ge=0, le=MAX_SEED)
     """Seed of the training items"""
     shard_index: Count = Field(default_factory=lambda: shard_of_launcher()[0])
     """Number of this instance, from 0; by default that of Slurm or torchrun"""
     num_shards: Count = Field(default_factory=lambda: shard_of_launcher()[1], ge=1)
-    """Number of instances that share one stream of items; by default likewise"""
+    """Number of instances that share one stream of items; by default that of Slurm or
+    torchrun"""
 
 
 class LevelSettings(CheckedModel):
     """Difficulty, with levels from 0 (easiest) to 1 (hardest)."""
 
-    decides = Decides.ITEMS
+    affects = Affects.ITEMS
 
     complexity_mode: Level = None
     """Level of the items: None (the library's default parameters), random, curriculum,
     a fixed level, or a range of levels `[low, high]`"""
     task_levels: dict[str, Level] = Field({})
     """The same for single tasks: a map from names or patterns"""
-    curriculum_target_accuracy: Annotated[Share, Decides.FEEDBACK] = 0.7
+    curriculum_target_accuracy: Annotated[Share, Affects.FEEDBACK] = 0.7
     """With complexity_mode curriculum, the mean score at which levels are held"""
 
 
 class SamplingSettings(CheckedModel):
     """Prompt and sampling."""
 
-    decides = Decides.COMPLETIONS
+    affects = Affects.COMPLETIONS
 
     system_prompt: Text | None = None
     """System prompt; None means the built-in one"""
     answer_format: AnswerFormat = "tags"
-    """What marks the answer. tags: `<answer>`; boxed: LaTeX `\\boxed{}`"""
+    """Marks of the answer. tags: `<answer>`; boxed: LaTeX `\\boxed{}`"""
     group_size: Rollouts = 4
     """Number of rollouts for each item; training needs at least 2"""
     max_token_length: Tokens = 2048
@@ -136,11 +136,11 @@ class SamplingSettings(CheckedModel):
 class RewardSettings(CheckedModel):
     """Scores and rewards."""
 
-    decides = Decides.SCORES
+    affects = Affects.SCORES
 
     scorer_fixes: bool = True
-    """Correct the known faults of the library's scorers and skip items whose reference
-    answer is incorrect"""
+    """Correct the known faults of the library's scorers, and skip items with an
+    incorrect reference answer"""
     normalize_answers: bool = True
     """Also score each answer without its formatting, and use the higher score"""
     max_answer_chars: int = Field(ScoringRules.max_answer_chars, ge=1, le=100_000_000)
@@ -149,9 +149,9 @@ class RewardSettings(CheckedModel):
     mask_too_long_completions: bool = True
     """Tell the trainer to set the advantage of truncated rollouts to zero"""
     length_penalty_counts: Lengths = "prompt_and_completion"
-    """What counts as the length of a rollout for the length penalty"""
+    """Length of a rollout for the length penalty: with or without the prompt"""
     ensure_scores_are_not_same: bool = True
-    """Do not send a group whose scores are all equal"""
+    """Do not send a group with equal scores"""
 
 
 class EvaluationSettings(CheckedModel):
@@ -160,7 +160,7 @@ class EvaluationSettings(CheckedModel):
     `evaluate`, and `serve` every `steps_per_eval` steps, use fixed evaluation items.
     """
 
-    decides = Decides.EVAL_ITEMS
+    affects = Affects.EVAL_ITEMS
 
     num_eval_samples_per_task: int = Field(5, ge=1, le=10_000)
     """Number of evaluation items for each task"""
@@ -172,23 +172,23 @@ class EvaluationSettings(CheckedModel):
     """Level of the evaluation items; None means the library's default parameters"""
     eval_preset: PresetName | None = None
     """Evaluate on the items of the library's published evaluation, easy or hard"""
-    eval_completions: Annotated[Rollouts, Decides.EVAL_COMPLETIONS] = 1
+    eval_completions: Annotated[Rollouts, Affects.EVAL_COMPLETIONS] = 1
     """Number of completions for each evaluation item"""
-    eval_system_prompt: Annotated[Text | None, Decides.EVAL_COMPLETIONS] = None
+    eval_system_prompt: Annotated[Text | None, Affects.EVAL_COMPLETIONS] = None
     """System prompt of the evaluation; `published` uses that of the published one"""
-    eval_temperature: Annotated[Temperature, Decides.EVAL_COMPLETIONS] = 0.0
+    eval_temperature: Annotated[Temperature, Affects.EVAL_COMPLETIONS] = 0.0
     """Sampling temperature of evaluation"""
-    eval_max_token_length: Annotated[Tokens | None, Decides.EVAL_COMPLETIONS] = None
+    eval_max_token_length: Annotated[Tokens | None, Affects.EVAL_COMPLETIONS] = None
     """max_token_length in an evaluation; None means the same"""
-    steps_per_eval: Annotated[int, Decides.NOTHING] = Field(100, ge=-1, le=MANY)
+    steps_per_eval: Annotated[int, Affects.NOTHING] = Field(100, ge=-1, le=MANY)
     """Number of steps between evaluations; 0 or -1 turns them off"""
-    eval_handling: Annotated[Handling, Decides.NOTHING] = "STOP_TRAIN"
+    eval_handling: Annotated[Handling, Affects.NOTHING] = "STOP_TRAIN"
     """During an evaluation, stop, limit or continue (NONE) sampling for training"""
-    eval_limit_ratio: Annotated[Share, Decides.NOTHING] = 0.5
+    eval_limit_ratio: Annotated[Share, Affects.NOTHING] = 0.5
     """With LIMIT_TRAIN, the share of the usual groups in flight during an evaluation"""
-    max_eval_workers: Annotated[int, Decides.NOTHING] = Field(16, ge=1, le=100_000)
+    max_eval_workers: Annotated[int, Affects.NOTHING] = Field(16, ge=1, le=100_000)
     """Maximum number of evaluation completions in flight"""
-    data_dir_to_save_evals: Annotated[FilePath | None, Decides.NOTHING] = None
+    data_dir_to_save_evals: Annotated[FilePath | None, Affects.NOTHING] = None
     """Folder for the results of an evaluation"""
 
 
@@ -213,7 +213,7 @@ class FileSettings(CheckedModel):
     """Hide the INFO and DEBUG lines of Atropos"""
     use_wandb: bool = True
     """Send metrics to W&B"""
-    wandb_name: FolderName | None = None  # of the checkpoints, too
+    wandb_name: FolderName | None = None  # it names the checkpoints, too
     """Prefix of the name of the W&B run, and of the name registered at the API"""
     num_rollouts_to_keep: int = Field(32, ge=0, le=10_000)
     """Number of groups in the W&B table"""
@@ -261,7 +261,7 @@ class RunSettings(CheckedModel):
     # with 500 if it is 0; the framework's documented -1 is such a weight.
     inference_weight: Weight = 1.0
     """Weight of this environment when environments share inference servers"""
-    include_messages: Annotated[bool, Decides.ROWS] = False
+    include_messages: Annotated[bool, Affects.ROWS] = False
     """Also send the messages to the trainer"""
 
 
@@ -275,23 +275,26 @@ class CheckedSettings(
     WorkSettings,
     RunSettings,
 ):
-    """All of them; `ReasoningGymEnvConfig` is these in the framework's own class."""
+    """All settings; `ReasoningGymEnvConfig` adds them to the framework's class."""
 
     @property
     def worker_count(self) -> int:
-        """Processes that make and score items."""
+        """The number of processes that make and score items."""
         return self.num_workers or default_pool_size()
 
     @property
     def scoring_rules(self) -> ScoringRules:
-        """The settings of scoring that travel to the workers."""
-        how = self.scorer_fixes, self.max_answer_chars, self.normalize_answers
-        return ScoringRules(*how)
+        """The settings of scoring, which workers get."""
+        return ScoringRules(
+            scorer_fixes=self.scorer_fixes,
+            max_answer_chars=self.max_answer_chars,
+            normalize_answers=self.normalize_answers,
+        )
 
     @property
     def stream_settings(self) -> dict[str, Any]:
-        """What a resumed run must share with the run it continues, as plain values."""
-        names = deciding(Decides.ITEMS, Decides.EVAL_ITEMS)
+        """The settings that a resumed run must share with the run that it continues."""
+        names = affecting(Affects.ITEMS, Affects.EVAL_ITEMS)
         return self.model_dump(mode="json", include=set(names))
 
     @model_validator(mode="after")
@@ -311,20 +314,29 @@ class CheckedSettings(
 
 
 CHOICE_OF_TASKS = (
-    *("tasks", "categories", "exclude_tasks"),
-    *("task_weights", "task_params", "task_levels"),
+    "tasks",
+    "categories",
+    "exclude_tasks",
+    "task_weights",
+    "task_params",
+    "task_levels",
 )
 GROUPS = cast(tuple[type[CheckedModel], ...], CheckedSettings.__bases__)
 
 
-def deciding(*what: Decides) -> frozenset[str]:
-    """Return the fields of the environment that decide any of what is given."""
+def affecting(*parts: Affects) -> frozenset[str]:
+    """Return the settings of the environment that affect any of these parts.
+
+    Example:
+        >>> sorted(affecting(Affects.ROWS))
+        ['include_messages']
+    """
     return frozenset(
         name
         for group in GROUPS
         for name, info in group.model_fields.items()
-        if next((m for m in info.metadata if isinstance(m, Decides)), group.decides)
-        in what
+        if next((m for m in info.metadata if isinstance(m, Affects)), group.affects)
+        in parts
     )
 
 
@@ -347,4 +359,5 @@ START: dict[str, Any] = {
     "complexity_mode": "random",
     "min_batch_allocation": 0.1,
 }
-"""What the commands start from, where it differs, as in the original."""
+"""The defaults of the commands that differ from those of the class, as in the
+original."""

@@ -1,7 +1,7 @@
-"""The settings of other programs: an inference server, and what `launch` starts.
+"""The settings of an inference server, and of `launch`.
 
-What the environment sets itself in a request is refused: two values of one field would
-be told to the trainer as one.
+Fields of a request that the environment sets are refused here. Otherwise a request
+would have two values of one field, and the trainer would get the wrong one.
 """
 
 from __future__ import annotations
@@ -18,18 +18,16 @@ from rg_env.settings.environment_settings import START_MODEL
 from rg_env.settings.setting_types import CheckedModel, FilePath, Text, Url
 
 SIMULATED = "simulated"
-"""In the place of the URL of a server, and the name of the model that needs none."""
+"""The URL, and the name, of the simulated model, which needs no server."""
 
-TEMPLATE_KWARGS = "chat_template_kwargs"  # no sampling: a chat is rendered with it
+TEMPLATE_KWARGS = "chat_template_kwargs"  # arguments of the chat template
 
-FIXED = frozenset(
-    (
-        *("max_tokens", "max_new_tokens", "max_completion_tokens", "temperature"),
-        *("top_p", "n", "model", "prompt", "messages", "input_ids", "sampling_params"),
-        *("logprobs", "top_logprobs", "return_logprob", "stream", "echo"),
-    )
-)
-"""Fields of a request that the environment sets, from its own settings."""
+_FIXED = """
+    max_tokens max_new_tokens max_completion_tokens temperature top_p n model prompt
+    messages input_ids sampling_params logprobs top_logprobs return_logprob stream
+    echo"""
+FIXED = frozenset(_FIXED.split())
+"""Fields of a request that the environment sets from its own settings."""
 
 FIXED_HEADERS = frozenset(
     ("connection", "content-length", "content-type", "host", "transfer-encoding")
@@ -38,7 +36,7 @@ _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
 def check_headers(headers: dict[str, str]) -> dict[str, str]:
-    """Return headers as they are; refuse what no request can carry, without values."""
+    """Return headers unchanged; refuse invalid ones, without their values."""
     for name, value in headers.items():
         if not _HEADER.fullmatch(name) or name.lower() in FIXED_HEADERS:
             raise ValueError(f"{shown(name)} is not the name of an additional header")
@@ -48,7 +46,7 @@ def check_headers(headers: dict[str, str]) -> dict[str, str]:
 
 
 def check_extra_body(extra: dict[str, Any]) -> dict[str, Any]:
-    """Return fields of a body as they are; refuse those that the environment sets."""
+    """Return fields of a body unchanged; refuse those that the environment sets."""
     for name in FIXED.intersection(extra):
         raise ValueError(f"{name} is set by the environment, from its other settings")
     if not isinstance(extra.get(TEMPLATE_KWARGS, {}), dict):
@@ -99,19 +97,25 @@ START: dict[str, Any] = {
     "num_requests_for_eval": 256,
     "server_type": "vllm",
 }
-"""What the commands start from, as in the original, but a type that can train."""
+"""The defaults of the commands, as in the original, but a type that can train."""
 
 # -- launch ----------------------------------------------------------------------------
 
 TRAINER_WORDS = (
-    *("api", "server", "model", "folder", "group_size", "batch_size"),
-    *("max_token_length", "total_steps"),
+    "api",
+    "server",
+    "model",
+    "folder",
+    "group_size",
+    "batch_size",
+    "max_token_length",
+    "total_steps",
 )
-"""What a trainer's command line may have in braces."""
+"""The fields in braces that a trainer's command line may have."""
 
 
 def _arguments(text: str) -> str:
-    shlex.split(text)  # raises ValueError where a quote is not closed
+    shlex.split(text)  # raises ValueError for an unclosed quote
     return text
 
 
@@ -131,7 +135,7 @@ Trainer = Annotated[Arguments, Field(pattern=r"\S"), AfterValidator(_trainer)]
 class LaunchSettings(CheckedModel):
     """A whole training run.
 
-    `launch` reads these, under `launch` in the settings file.
+    `launch` reads these settings, under `launch` in the settings file.
     """
 
     model: Text | None = None
@@ -140,9 +144,9 @@ class LaunchSettings(CheckedModel):
     """Folder of the run: weights, checkpoints, dump files, logs"""
     policy: FilePath | None = None
     """Folder of the weights that vLLM serves and the trainer writes; None means
-    `policy` in that of the run"""
+    `policy` in the folder of the run"""
     python: FilePath | None = None
-    """Python that has vLLM and what the trainer needs; None means this one"""
+    """Python with vLLM and the packages of the trainer; None means this one"""
     vllm_args: Arguments = ""
     """More arguments of `vllm serve`"""
     vllm_variables: dict[str, str] = Field({})

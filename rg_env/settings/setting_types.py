@@ -1,4 +1,4 @@
-"""What all models of settings share: types, and the sentence for a refused value."""
+"""The types of settings, and the sentence for a refused value."""
 
 from __future__ import annotations
 
@@ -25,24 +25,32 @@ from pydantic import (
 
 from rg_env.errors import SettingError, unexpected, unknown_name
 
-SECRET = ("api_key", "headers", "openai")  # which no sentence repeats
+SECRET = ("api_key", "headers", "openai")  # no sentence repeats their values
 
 
-class Decides(enum.Enum):
-    """What a setting affects: `decides` of its group, unless its annotation says it."""
+class Affects(enum.Enum):
+    """The part of the results that a setting affects.
 
-    NOTHING = enum.auto()  # how fast, where, and what is said
-    ITEMS = enum.auto()  # which training items are sampled
-    FEEDBACK = enum.auto()  # how results move levels and weights
-    COMPLETIONS = enum.auto()  # what a server is asked for a training item
+    It is the `affects` of the setting's group, unless its annotation has another.
+    """
+
+    NOTHING = enum.auto()  # only speed, places and messages
+    ITEMS = enum.auto()  # the sampled training items
+    FEEDBACK = enum.auto()  # the changes of levels and weights
+    COMPLETIONS = enum.auto()  # requests for training items
     SCORES = enum.auto()  # scores and rewards
-    ROWS = enum.auto()  # what a row holds beside these
-    EVAL_ITEMS = enum.auto()  # which evaluation items are sampled
-    EVAL_COMPLETIONS = enum.auto()  # what a server is asked for an evaluation item
+    ROWS = enum.auto()  # other contents of a row
+    EVAL_ITEMS = enum.auto()  # the sampled evaluation items
+    EVAL_COMPLETIONS = enum.auto()  # requests for evaluation items
 
 
 def kinds(annotation: Any) -> Iterator[Any]:
-    """Yield the types that an annotation is made of, parts of a union one by one."""
+    """Yield the types in an annotation.
+
+    Example:
+        >>> list(kinds(list[int] | None))
+        [<class 'list'>, <class 'NoneType'>]
+    """
     parts = typing.get_args(annotation)
     origin = typing.get_origin(annotation)
     if origin is Annotated:
@@ -56,11 +64,11 @@ def kinds(annotation: Any) -> Iterator[Any]:
 
 _URL = TypeAdapter(AnyHttpUrl)
 _URL_FORM = re.compile(r"https?://[^\s/?#@,\\]+(/[^\s?#,\\]*)?", re.IGNORECASE)
-"""Stricter than a URL: one address, without a user, a question or a fragment."""
+"""Stricter than a URL: one address, without a user, a query or a fragment."""
 
 
 def check_url(text: str) -> str:
-    """Return the address of a server as it is; what is refused repeats no password."""
+    """Return the address of a server unchanged; an error repeats no password."""
     try:
         if _URL_FORM.fullmatch(text) and _URL.validate_python(text):
             return text
@@ -71,7 +79,12 @@ def check_url(text: str) -> str:
 
 
 def without_path(url: str) -> str:
-    """Return an address without its path, which may be a secret, for the log."""
+    """Return an address for the log, without its path, which may be a secret.
+
+    Example:
+        >>> without_path("http://localhost:8000/secret")
+        'http://localhost:8000/...'
+    """
     parts = urlsplit(url)
     address = f"{parts.scheme}://{parts.netloc}"
     return f"{address}/..." if parts.path.strip("/") else address
@@ -93,13 +106,13 @@ Url = Annotated[str, AfterValidator(check_url)]
 Text = Annotated[str, AfterValidator(_not_blank)]
 FilePath = Annotated[str, Field(min_length=1), AfterValidator(os.path.expanduser)]
 MinusOneOrMore = Annotated[int, Field(ge=-1), AfterValidator(_minus_one_or_more)]
-Weight = Annotated[float, Field(gt=0.0, le=1e9)]  # sums are still exact enough
+Weight = Annotated[float, Field(gt=0.0, le=1e9)]  # sums stay exact enough
 
 
 class CheckedModel(BaseModel):
-    """Settings that are checked when they are set, whose names are all known."""
+    """Settings that are checked when they are set; unknown names are refused."""
 
-    decides: ClassVar[Decides] = Decides.NOTHING
+    affects: ClassVar[Affects] = Affects.NOTHING
 
     model_config = ConfigDict(
         extra="forbid",
@@ -112,7 +125,7 @@ class CheckedModel(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _is_no_flag(cls, value: object, info: ValidationInfo) -> object:
-        """Refuse true and false for a number, which pydantic reads as 1 and 0."""
+        """Refuse true and false for a number; pydantic would take them for 1 and 0."""
         annotation = cls.model_fields[str(info.field_name)].annotation
         if isinstance(value, bool) and bool not in kinds(annotation):
             raise ValueError(unexpected(value, "no true or false"))
@@ -130,11 +143,11 @@ _EXPECTED = {
     "string": "text",
     "too": "a list",
 }
-"""First word of the type of an error of pydantic, to what a setting expects."""
+"""First word in the type of a pydantic error to the value that a setting expects."""
 
 
 def _expected(fault: Mapping[str, Any]) -> str:
-    """Return what a setting expects instead of a value, from an error of pydantic."""
+    """Return a description of the values that a setting expects."""
     kind = _EXPECTED.get(fault["type"].partition("_")[0], "")
     _, _, limit = fault["msg"].partition(" after ")[0].partition(" should ")
     if "valid " in limit:
@@ -146,7 +159,9 @@ def _expected(fault: Mapping[str, Any]) -> str:
 def build(section: str, model: type[BaseModel], values: Mapping[str, Any]) -> Any:
     """Build a model of settings from names and values.
 
-    The sentence of a `SettingError` begins with the section and the field ("env.seed").
+    Raises:
+        SettingError: A name or a value is wrong; the sentence begins with the section
+            and the field ("env.seed").
     """
     for name in values:
         if name not in model.model_fields:
@@ -156,14 +171,14 @@ def build(section: str, model: type[BaseModel], values: Mapping[str, Any]) -> An
     except ValidationError as error:
         faults = error.errors(include_url=False)
         fault = max(faults, key=lambda each: len(each["loc"]))
-        # pydantic's own parts are `[key]` and names of types, as `list[str]`.
+        # pydantic adds parts such as `[key]` and `list[str]`.
         place = ".".join(str(part) for part in fault["loc"] if "[" not in str(part))
-        if fault["type"] == "value_error":  # a check of ours
+        if fault["type"] == "value_error":  # one of our checks
             why = str(fault["ctx"]["error"])
         elif fault["loc"][:1] and fault["loc"][0] in SECRET:
             why = f"expected {_expected(fault)}"
         else:
             why = unexpected(fault["input"], _expected(fault))
-        # A check of the whole model begins with the field itself.
+        # The sentence of a check of the whole model begins with the field.
         name = f"{section}.{place}: " if place else f"{section}."
         raise SettingError(f"{name}{why}") from error

@@ -30,7 +30,7 @@ def _complex(text: str) -> complex:
 
 
 def _as_complex(answer: str, entry: Entry) -> str:
-    """Write the right number as the right answer is: `11i - 3`, `0.0 + 13.0i`."""
+    """Write the right number in the form of the reference: `0.0 + 13.0i`."""
     number = as_number(answer, entry)
     gold = entry.get("answer") or ""
     with contextlib.suppress(ValueError):
@@ -53,7 +53,7 @@ _NO_SOLUTION = (
     " value values varnothing"
 )
 NO_SOLUTION = frozenset(_NO_SOLUTION.split())
-"""Words that say that an equation has no solution."""
+"""Words of a sentence that denies a solution."""
 
 _DENIALS = frozenset({"no", "none", "not", "empty", "emptyset", "varnothing"})
 _EMPTY = frozenset({"", '""', "''", "[]", "{}", "()", r"\{\}", "\u2205"})
@@ -77,10 +77,10 @@ def _value_at(polynomial: str, x: Fraction) -> Fraction:
 
 
 def _is_root(given: Fraction, gold: Fraction, polynomial: str) -> bool:
-    """Say whether a number is a root to four places, rounded or cut off.
+    """Return whether a number is a root to four places, rounded or cut off.
 
-    The question has them rounded down from a 5 on, and the library rounds to the
-    nearest. Cut off, a root lies between the two numbers.
+    The question rounds a 5 down, and the library rounds to the nearest number. If a
+    root is cut off, it lies between the two numbers.
     """
     if given == gold:
         return True
@@ -90,20 +90,20 @@ def _is_root(given: Fraction, gold: Fraction, polynomial: str) -> bool:
 
 
 def _are_the_roots(answer: str, entry: Entry) -> bool:
-    """Say whether an answer is all roots and nothing else."""
+    """Return whether an answer lists exactly the roots."""
     pieces = answer.split(",")
     metadata = entry.get("metadata", {})
     gold = sorted(Fraction(str(root)) for root in metadata.get("real_solutions", ()))
     if len(pieces) != len(gold):
         return False
-    given, polynomial = sorted(map(Fraction, pieces)), metadata["polynomial_expr"]
-    return all(_is_root(a, b, polynomial) for a, b in zip(given, gold, strict=True))
+    pairs = zip(sorted(map(Fraction, pieces)), gold, strict=True)
+    return all(_is_root(a, b, metadata["polynomial_expr"]) for a, b in pairs)
 
 
 def _solutions(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score numbers with nothing beside them, or that there are no solutions.
+    """Score a list of numbers, or the statement that there is no solution.
 
-    Other numbers than the roots score by their distance.
+    Numbers that are not the roots score by their distance from them.
     """
     if entry["answer"] == "":
         words = {word.lower() for word in _NAME.findall(answer)}
@@ -140,8 +140,8 @@ POLYNOMIAL_EQUATIONS = TaskRules(
 
 # -- polynomial_multiplication ---------------------------------------------------------
 
-# The fix is about what an answer by hand can contain; keeping text away from the parser
-# is the guard's work.
+# The guard keeps text away from the parser; the fix rejects answers that leave the work
+# to it.
 
 _VARIABLE = re.compile(r"[^\W\d]\w*")
 _EXPRESSION = re.compile(r"[\w\s+\-*/^().]*")
@@ -159,7 +159,7 @@ _BOUNDS = ExpressionBounds(
 
 
 def _expanded_polynomial(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score a sum; `2*(x + 3)` is one too, if the question has no such sum."""
+    """Score an expanded sum; `2*(x + 3)` counts unless it is in the question."""
     if answer == entry["answer"]:
         return library(answer)
     has_words = any(len(name) > 1 for name in _VARIABLE.findall(answer))

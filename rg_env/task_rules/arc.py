@@ -1,4 +1,4 @@
-"""Rules of arc_1d and arc_agi; those of rearc are partly the same."""
+"""Rules of arc_1d and arc_agi; rearc shares `shows_no_rule`."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from rg_env.task_rules.rules import (
 
 # -- arc_1d ----------------------------------------------------------------------------
 
-# Three examples show the rule. Where they all show as well what another rule of the
-# library makes, which says something else of the last row, nobody can know which is
-# meant. Read here are the rules that move cells: blocks by so many cells, round the end
-# of the row or out of it, by their own length or to a dot, gravity and reflection, each
-# in both directions. Rules that paint cells are not.
+# Three examples show the rule. If another rule of the library also fits all three and
+# gives another last row, the item is ambiguous. This module knows the rules that move
+# cells, each in both directions: blocks move by a number of cells (and wrap around or
+# leave the row), by their own length or to a dot; cells fall or are reflected. It does
+# not know the rules that paint cells.
 
 
 Cells = tuple[int, ...]
 MoveRule = Callable[[Cells], "Cells | None"]
-"""From a row to the next one, None where the rule says nothing of it."""
+"""(row) to the row that the rule makes, None if the rule does not apply."""
 
 
 def _moved(cells: int) -> MoveRule:
@@ -55,7 +55,8 @@ def _weighed(row: Cells) -> Cells:
 
 
 def _parted(row: Cells) -> Cells | None:
-    twos, ones = row.count(2), row.count(1)
+    twos = row.count(2)
+    ones = row.count(1)
     rest = len(row) - twos - ones
     is_of_both = set(row) <= {0, 1, 2}
     return (2,) * twos + (0,) * rest + (1,) * ones if is_of_both else None
@@ -70,7 +71,7 @@ def _one_step(row: Cells) -> Cells:
 
 
 def _block(row: Cells) -> tuple[int, int] | None:
-    """Return where the only block begins and ends, None where there are several."""
+    """Return the start and end of the only block, None if there are several."""
     at = [place for place, cell in enumerate(row) if cell]
     is_one = bool(at) and at[-1] - at[0] == len(at) - 1
     return (at[0], at[-1] + 1) if is_one else None
@@ -92,16 +93,18 @@ def _reflected(row: Cells) -> Cells | None:
 
 
 def _moved_to_dot(most: int) -> MoveRule:
-    """Return the rule of a block that moves to a dot on either side, by so many cells.
+    """Return the rule by which a block moves at most so many cells towards a dot.
 
-    The dot is 1 or 2, and the block has a higher color.
+    The dot has color 1 or 2, and the block a higher color.
     """
 
     def rule(row: Cells) -> Cells | None:
         colors = sorted(set(row) - {0})
         if len(colors) != 2 or colors[0] > 2 or row.count(colors[0]) != 1:
             return None
-        dot, start, length = row.index(colors[0]), *_of_color(row, colors[1])
+        dot = row.index(colors[0])
+        start = row.index(colors[1])
+        length = row.count(colors[1])
         if dot < start:
             mirrored = rule(row[::-1])
             return None if mirrored is None else mirrored[::-1]
@@ -114,21 +117,23 @@ def _moved_to_dot(most: int) -> MoveRule:
     return rule
 
 
-def _of_color(row: Cells, color: int) -> tuple[int, int]:
-    return row.index(color), row.count(color)
-
-
 _TO_ONE_SIDE: Sequence[MoveRule] = (
     *map(_moved, (1, 2, 3, 4)),
     *map(_moved_out, (1, 2, 3, 4)),
     *map(_moved_to_dot, (1, 2, 3, 4, 1_000)),
-    *(_fallen, _counted, _weighed, _parted, _one_step),
-    *(_moved_by_its_length, _reflected, lambda row: row),
+    _fallen,
+    _counted,
+    _weighed,
+    _parted,
+    _one_step,
+    _moved_by_its_length,
+    _reflected,
+    lambda row: row,
 )
 
 
 def results(row: Cells) -> Iterator[Cells | None]:
-    """Yield what each rule makes of a row, to the one side and to the other."""
+    """Yield the result of each rule, to one side and to the other."""
     for rule in _TO_ONE_SIDE:
         yield rule(row)
         mirrored = rule(row[::-1])
@@ -136,14 +141,15 @@ def results(row: Cells) -> Iterator[Cells | None]:
 
 
 def _shows_two_rules(entry: Entry) -> bool:
-    """Say whether a rule that makes all examples makes another row of the last one."""
+    """Return whether a rule fits all examples and gives another last row."""
     metadata = entry["metadata"]
     examples = [results(tuple(e["input"])) for e in metadata["train_examples"]]
     outputs = [tuple(example["output"]) for example in metadata["train_examples"]]
-    last, right = metadata["test_example"]["input"], metadata["test_example"]["output"]
+    last = results(tuple(metadata["test_example"]["input"]))
+    right = tuple(metadata["test_example"]["output"])
     return any(
-        output not in (None, tuple(right)) and list(results) == outputs
-        for output, *results in zip(results(tuple(last)), *examples, strict=True)
+        output not in (None, right) and list(others) == outputs
+        for output, *others in zip(last, *examples, strict=True)
     )
 
 
@@ -163,16 +169,17 @@ _EXAMPLE = re.compile(r"Input:\n(.*?)\nOutput:\n(.*?)\n\n", re.DOTALL)
 
 
 def shows_no_rule(entry: Entry) -> bool:
-    """Say whether no example shows a change, or one of the answer's colors."""
+    """Return whether no example shows a change, or a color of the answer."""
     examples = _EXAMPLE.findall(entry["question"])
-    last, right = entry["question"].rpartition("Input:\n")[2], entry["answer"]
+    last = entry["question"].rpartition("Input:\n")[2]
+    right = entry["answer"]
     if all(given == output for given, output in examples):
         return bool(last.strip() != right.strip())
     return not set(right) <= set("".join([last, *map("".join, examples)]))
 
 
 class _Boards(dict[str, bytes]):
-    """Boards by name, each read from its JSON when it is sampled."""
+    """Boards by name; the JSON of a board is decoded when it is sampled."""
 
     def __getitem__(self, name: str) -> Any:
         return {"id": name, **msgspec.json.decode(super().__getitem__(name))}
@@ -198,10 +205,10 @@ ARC_AGI = TaskRules(
     "arc_agi",
     faster=(
         FasterFunction(
-            "reasoning_gym.arc.arc_agi",
-            "ArcAgiDataset.__init__",
-            "6b77abfd2d4e83d8",
-            init_that(_fill),
+            module="reasoning_gym.arc.arc_agi",
+            name="ArcAgiDataset.__init__",
+            digest="6b77abfd2d4e83d8",
+            make=init_that(_fill),
         ),
     ),
     fix=one_answer(),

@@ -25,8 +25,8 @@ from rg_env.task_rules.rules import (
 
 # -- color_cube_rotation ---------------------------------------------------------------
 
-# "The bottom is now at the top" is half a turn, forward or to the side: the sides that
-# it brings to the front and to the right are not the same.
+# "The bottom is now at the top" is half a turn, either forward or to the side. The two
+# turns bring different sides to the front and to the right.
 
 
 SIDES = ("top", "bottom", "front", "back", "left", "right")
@@ -43,7 +43,7 @@ Cube = tuple[str, ...]
 
 
 def _turned(cube: Cube, side: str) -> Cube:
-    """Return a cube of which a side was brought to the top by a quarter turn."""
+    """Return the cube after the quarter turn that brings a side to the top."""
     colors = dict(zip(SIDES, cube, strict=True))
     one, two, three, top = _CYCLES[side]
     moved = {top: one, one: two, two: three, three: top}
@@ -53,9 +53,12 @@ def _turned(cube: Cube, side: str) -> Cube:
 def possible_colors(
     colors: Mapping[str, str], to_the_top: Sequence[str], side: str
 ) -> set[str]:
-    """Return the colors that a side can have in the end.
+    """Return the colors that a side can have after all turns.
 
-    Each turn brings a side to the top; `colors` are those of the beginning.
+    Args:
+        colors: The color of each side before the first turn.
+        to_the_top: The side that each turn brings to the top.
+        side: The side in question.
     """
     cubes = {tuple(colors[place] for place in SIDES)}
     for brought in to_the_top:
@@ -65,15 +68,18 @@ def possible_colors(
 
 
 def _turns_either_way(entry: Entry) -> bool:
-    names = ("initial_state", "rotations", "target_side")
-    return len(possible_colors(*(entry["metadata"][name] for name in names))) > 1
+    cube = entry["metadata"]
+    colors = possible_colors(
+        cube["initial_state"], cube["rotations"], cube["target_side"]
+    )
+    return len(colors) > 1
 
 
 COLOR_CUBE_ROTATION = TaskRules(
     "color_cube_rotation",
     item_checks=(
         ItemCheck(
-            "answer depends on the way of a half turn, which the question does not say",
+            "answer depends on the direction of a half turn, which is not given",
             _turns_either_way,
         ),
     ),
@@ -103,7 +109,7 @@ def _fill(library: Mapping[str, Any], dataset: Any, config: Any) -> None:
 _ALIKE = re.compile(
     "b_m__200 .*[BCDEFGKLMNO]|runic .*[QUVXZ]|smisome1 .*[DO]|stencil2 .*[CI]", re.I
 )
-"""A font, and a word with a letter that looks like another one there."""
+"""Matches a font and a word with a letter that looks like another letter in it."""
 
 FIGLET_FONTS = TaskRules(
     "figlet_font",
@@ -118,10 +124,10 @@ FIGLET_FONTS = TaskRules(
     ),
     faster=(
         FasterFunction(
-            "reasoning_gym.cognition.figlet_fonts",
-            "FigletFontDataset.__init__",
-            "e632e55cd4484594",
-            init_that(_fill),
+            module="reasoning_gym.cognition.figlet_fonts",
+            name="FigletFontDataset.__init__",
+            digest="e632e55cd4484594",
+            make=init_that(_fill),
         ),
     ),
 )
@@ -131,7 +137,7 @@ FIGLET_FONTS = TaskRules(
 
 
 def is_filled_by_one_sign(entry: Entry) -> bool:
-    """Say whether the commoner sign of a grid is right in all of its blanks."""
+    """Return whether the commoner sign of a grid is right in all blanks."""
     grid: str = entry["question"].partition("\n\n")[2]
     common = max("✅❌", key=grid.count)
     return bool(grid.replace("❔", common).strip() == entry["answer"].strip())
@@ -141,9 +147,9 @@ MODULO_GRID = TaskRules(
     "modulo_grid",
     item_checks=(
         seldom(
-            "blanks all hold the sign that is the commoner in its grid",
+            "blanks all hold the commoner sign of the grid",
             is_filled_by_one_sign,
-            one_in=6,  # 90 of 100 at the defaults, whose grids have one blank
+            one_in=6,  # 90 of 100 at the defaults, with one blank in a grid
         ),
     ),
     level_repair=LevelRepair(
@@ -163,17 +169,17 @@ MODULO_GRID = TaskRules(
 
 # -- rectangle_count -------------------------------------------------------------------
 
-# A cross is two bars or its four arms; two rows that two rectangles have in common are
-# a row of small squares as well. The question says how often a cell is drawn and not
-# how small a rectangle may be: each number of rectangles, of 2 by 2 cells and more,
-# that draws the grid is an answer to it.
+# Some grids can be drawn in several ways: a cross is two bars or four arms, and two
+# overlapping rectangles can also be drawn with small squares. The question does not say
+# how small a rectangle may be, so every number of rectangles (2 by 2 cells or more)
+# that draws the grid is a right answer.
 #
-# The first cell of a grid, row by row, is a corner of a rectangle. So rectangles are
-# taken off it from there in every way, in each part of the grid that hangs together. A
-# set of cells is a number whose bits they are, row after row.
+# The first cell of a grid, row by row, is a corner of a rectangle. The search removes
+# every rectangle with this corner in turn, in each connected part of the grid. A set of
+# cells is an integer with one bit for each cell, row after row.
 
-# Rectangles tried in one part. Where there is one number it is known within 100, but
-# for 1 of 300 grids; what is not known after these has several nearly always.
+# Most rectangles tried in one part. If the number is unique, 100 steps prove it in all
+# but 1 of 300 grids; a part that needs more than 300 nearly always has several numbers.
 MAX_STEPS = 300
 
 _ONCE = str.maketrans(" #█", "011")
@@ -188,9 +194,10 @@ def _bits(cells: int) -> Iterator[int]:
 
 
 def _parts(cells: int, stride: int) -> Iterator[int]:
-    """Yield the sets of cells that hang together by their sides."""
+    """Yield the sets of cells that are connected by their sides."""
     while cells:
-        part, grown = 0, cells & -cells
+        part = 0
+        grown = cells & -cells
         while grown != part:
             part = grown
             grown |= part << 1 | part >> 1 | part << stride | part >> stride
@@ -200,11 +207,11 @@ def _parts(cells: int, stride: int) -> Iterator[int]:
 
 
 def _outlines(cells: int, stride: int, column: int) -> Iterator[int]:
-    """Yield the outlines within some cells that begin at the first of them.
+    """Yield the outlines of rectangles with the first cell as their first corner.
 
     Args:
-        cells: Not empty.
-        stride: Bits from one row to the next; the last of a row is never set.
+        cells: The cells that an outline may use; at least one.
+        stride: Bits from one row to the next; the last bit of a row is never set.
         column: The cells of the first column.
     """
     first = (cells & -cells).bit_length() - 1
@@ -223,7 +230,7 @@ def _outlines(cells: int, stride: int, column: int) -> Iterator[int]:
 
 
 def _shows_one_count(once: int, twice: int, stride: int, column: int) -> bool:
-    """Say whether all ways to draw a part, cells once and twice, have one number."""
+    """Return whether all ways to draw a part use the same number of rectangles."""
     counts = set[int]()
     waiting = [(once, twice, 0)]
     for _ in range(MAX_STEPS):
@@ -242,14 +249,16 @@ def _shows_one_count(once: int, twice: int, stride: int, column: int) -> bool:
 
 
 def may_show_another_count(puzzle: str) -> bool:
-    """Say whether not one number of rectangles alone is sure to draw a grid.
+    """Return whether a grid may be drawn with different numbers of rectangles.
 
-    Its rows are of ` `, `#` and, where two are drawn, `█`.
+    Args:
+        puzzle: Rows of ` ` (empty), `#` (drawn once) and `█` (drawn twice).
     """
     rows = puzzle.rstrip("\n").split("\n")
     stride = len(rows[0]) + 1
     text = " ".join(rows)[::-1]
-    once, twice = int(text.translate(_ONCE), 2), int(text.translate(_TWICE), 2)
+    once = int(text.translate(_ONCE), 2)
+    twice = int(text.translate(_TWICE), 2)
     column = sum(1 << row * stride for row in range(len(rows) + 1))
     return not all(
         _shows_one_count(part, twice & part, stride, column)
@@ -262,7 +271,7 @@ RECTANGLE_COUNT = TaskRules(
     fix=one_answer(partial_credit=False),
     item_checks=(
         ItemCheck(
-            "grid shows another number of rectangles as well, or may show one",
+            "grid can be drawn, or may be, with another number of rectangles",
             lambda entry: may_show_another_count(entry["metadata"]["puzzle"]),
         ),
     ),
@@ -271,19 +280,19 @@ RECTANGLE_COUNT = TaskRules(
 
 # -- rubiks_cube -----------------------------------------------------------------------
 
-# The library gives an example solution for cubes of 3 alone. Every scramble is undone
-# by its moves in reverse; only the notation needs care, because the scorer drops moves
-# that begin with a number. A turn of the second layer, `2R`, is therefore written `Rw
-# R'`.
+# The library gives an example solution only for cubes of size 3. The moves of a
+# scramble in reverse undo it. The scorer drops moves that begin with a number, so a
+# turn of the second layer, `2R`, is written `Rw R'`.
 
 _TURN_OF_LAYERS = re.compile(r"(\d*)([LRDUBF])(w?)('?)")
 
 
 def _without_number(layer: int, face: str, wide: str, prime: str) -> list[str]:
-    """Write a turn of the first or second layer without a number in front."""
+    """Write a turn of the first or second layer without a leading number."""
     if layer == 1:
         return [f"{face}{prime}"]
-    both, back = f"{face}w{prime}", "" if prime else "'"
+    both = f"{face}w{prime}"
+    back = "" if prime else "'"
     return [both] if wide else [both, f"{face}{back}"]
 
 
@@ -298,7 +307,7 @@ def _without_numbers(answer: str, entry: Entry) -> str:
     return _NUMBERED.sub(_turn, answer)
 
 
-# What begins with a number, `2R`, is dropped by the scorer.
+# The scorer drops moves that begin with a number, such as `2R`.
 _REPEATED = re.compile(r"(?<!\S)[^\d\s]+(\d*)(?!\S)")
 _TURN = re.compile(r"(?:[LRDUBF]w?|[XYZMES])'?[0-9]{0,2}")
 
@@ -308,7 +317,7 @@ def _every_turn(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 
 def _undone(move: str) -> list[str] | None:
-    """Return the moves that undo one, None where no numberless move reaches it."""
+    """Return the moves that undo a move, None if they would need a leading number."""
     match = _TURN_OF_LAYERS.fullmatch(move)
     if match is None:
         return None
@@ -319,9 +328,13 @@ def _undone(move: str) -> list[str] | None:
 
 
 def unscramble(moves: str) -> str | None:
-    """Return the answer that undoes a scramble such as "R 2U' Lw".
+    """Return the answer that undoes a scramble, without leading numbers.
 
-    It has no leading numbers; None where a move turns a layer deeper than the second.
+    It is None if a move turns a layer deeper than the second.
+
+    Example:
+        >>> unscramble("R 2U' Lw")
+        "Lw' Uw U' R'"
     """
     undone: list[str] = []
     for move in reversed(moves.split()):
@@ -349,7 +362,7 @@ RUBIKS_CUBE = TaskRules(
     ),
     level_repair=LevelRepair(
         {level: {"cube_size": 5} for level in (3, 4)},
-        "level 3 asks for a cube of 6, whose inner layers no answer can turn, because"
+        "level 3 asks for a cube of 6 with inner layers that no answer can turn, as"
         " the scorer drops moves that begin with a number; level 4 asks for 7, and the"
         " task takes 6 at most",
     ),

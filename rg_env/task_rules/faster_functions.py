@@ -1,7 +1,7 @@
-"""Functions of the library, replaced by equal ones that are faster.
+"""Replaces functions of the library by faster ones with equal results.
 
-One is replaced only where its source is the very text that ours was compared with;
-under any other version of it the library's own stays, which is right and slower.
+A function is replaced only if its source is the text that ours was compared with. Under
+any other version, the library's slower function stays.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rg_env.task_rules.rules import FasterFunction
 
 
 class JsonLines(Sequence[Any]):
-    """Values, a line of JSON each, that are read when they are sampled."""
+    """A sequence over lines of JSON; each line is decoded when it is sampled."""
 
     def __init__(self, lines: Iterable[bytes]) -> None:
         self._lines = list(lines)
@@ -33,9 +33,9 @@ class JsonLines(Sequence[Any]):
 def init_that(
     fill: Callable[[Mapping[str, Any], Any, Any], None],
 ) -> Callable[[Any], Callable[[Any, Any], None]]:
-    """Return what makes the `__init__` of a dataset.
+    """Return a function that makes a dataset's `__init__` from the library's own.
 
-    It does what every dataset begins with, and calls `fill` with the names of the
+    This `__init__` calls that of `ProceduralDataset`, then `fill` with the names of the
     library's module, the dataset and its config.
     """
 
@@ -60,10 +60,10 @@ def source_digest(function: Any) -> str:
 
 
 def replace(functions: Iterable[FasterFunction]) -> list[str]:
-    """Put the faster functions in their places, from then on and in this process.
+    """Replace functions of the library in this process.
 
     Returns:
-        Module and name of each that was replaced, e.g. "cellpylib.evolve2d".
+        Module and name of each replaced function, e.g. "cellpylib.evolve2d".
     """
     replaced = []
     for function in functions:

@@ -22,12 +22,13 @@ _SHAPES = {
 
 
 def _one_value(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score a point of two numbers, an angle with its sign last, or a length.
+    """Score a point, an angle with an optional degree sign, or a length.
 
-    One that is correct to three decimals, which the question asks for, is right; the
-    library compares an angle at two.
+    A value that is correct to three decimals, as the question asks, is right. The
+    library compares two decimals of an angle.
     """
-    kind, text = entry["metadata"]["task_type"], answer.strip()
+    kind = entry["metadata"]["task_type"]
+    text = answer.strip()
     is_shaped = _SHAPES[kind].fullmatch(text)
     exact = entry["metadata"][_EXACT[kind]]
     exact = exact if kind == "orthocenter" else [exact]
@@ -41,7 +42,7 @@ ADVANCED_GEOMETRY = TaskRules(
     "advanced_geometry",
     fix=ScorerFix(
         fault=(
-            "Ignores what follows the first two numbers of a point; an angle with the"
+            "Ignores the text behind two numbers of a point; an angle with the"
             " three decimals that are asked for scores 0.05."
         ),
         score=_one_value,

@@ -26,7 +26,7 @@ _COUPLE = re.compile(
 
 
 def is_parent_in_law(story: str, one: str, other: str) -> bool:
-    """Say whether somebody is a parent of the one to whom the other is married."""
+    """Return whether one person is a parent of the other person's spouse."""
     couples = [
         (couple[1], couple[2], set(re.findall(r"\w+", couple[3] or "")))
         for couple in _COUPLE.finditer(story)
@@ -38,22 +38,22 @@ def is_parent_in_law(story: str, one: str, other: str) -> bool:
 
 
 def _is_told_as_child(entry: Entry) -> bool:
-    pair = entry["metadata"]["person1"], entry["metadata"]["person2"]
-    is_in_law = entry["answer"].endswith("-in-law")
-    return is_in_law and not is_parent_in_law(entry["question"], *pair)
+    people = entry["metadata"]
+    return entry["answer"].endswith("-in-law") and not is_parent_in_law(
+        entry["question"], people["person1"], people["person2"]
+    )
 
 
 _NEUTRAL = "Atlas Jayden Kai Logan Nova Phoenix Rain River Sage Sky Winter Zion"
 NEUTRAL_NAMES = frozenset(_NEUTRAL.split())
-"""Names of the library's men and women of which a reader does not know whose they are;
-the question says nobody's sex."""
+"""Names that the library gives to both men and women; the question tells no sex."""
 
 FAMILY_RELATIONSHIPS = TaskRules(
     "family_relationships",
     item_checks=(
         ItemCheck("answer calls a child-in-law a parent-in-law", _is_told_as_child),
         ItemCheck(
-            "answer depends on the sex of somebody with a name of both",
+            "answer depends on the sex of a person with a name of both sexes",
             lambda entry: entry["metadata"]["person1"] in NEUTRAL_NAMES,
         ),
         ItemCheck(
@@ -66,18 +66,18 @@ FAMILY_RELATIONSHIPS = TaskRules(
 
 # -- quantum_lock ----------------------------------------------------------------------
 
-# Every press toggles the light, so its question says. The library lets a button be
-# pressed only while it has an effect.
+# The question says that every press toggles the light. The library does not count
+# presses without effect.
 
 _PRESSES = re.compile(r"\b[A-Ca-c]+\b|->|→")
 _BUTTONS = re.compile(r"\b[A-Ca-c]+\b")
 
 
 def _only_presses(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score buttons with nothing but filler words beside them.
+    """Score a list of buttons with nothing but filler words beside them.
 
-    The library also reads the letters of those, the B of `boxed` for one, and passes
-    over a press without effect, which toggles the light as the question has it.
+    The library also reads letters of filler words, such as the B of `boxed`, and skips
+    a press without effect, although the question says that it toggles the light.
     """
     if not is_filler_beside(_PRESSES, answer):
         return 0.0
@@ -86,7 +86,7 @@ def _only_presses(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 
 _OTHER_LIGHT = {"red": "green", "green": "red"}
-# Numbers and lights looked at; where there are more, nothing is found.
+# The search for a shorter solution stops at this number of states.
 MAX_STATES = 2_000
 
 
@@ -100,13 +100,14 @@ def _pressed(value: int, light: str, button: Mapping[str, Any]) -> int:
 
 
 def _opens(pressed: str, metadata: Mapping[str, Any]) -> bool:
-    """Say whether presses open the lock, as few as the known ones, all toggling."""
+    """Return whether presses open the lock and are as few as the known solution."""
     names = pressed.upper().split()
     buttons = {button["name"]: button for button in metadata["buttons"]}
     most = len(metadata.get("solution_path", ()))
     if len(names) > most or not buttons.keys() >= set(names):
         return False
-    value, light = metadata["initial_value"], metadata["initial_state"]
+    value = metadata["initial_value"]
+    light = metadata["initial_state"]
     for name in names:
         value = _pressed(value, light, buttons[name])
         light = _OTHER_LIGHT[light]
@@ -116,9 +117,13 @@ def _opens(pressed: str, metadata: Mapping[str, Any]) -> bool:
 def is_reached_sooner(
     start: tuple[int, str], target: int, buttons: Sequence[Mapping[str, Any]], than: int
 ) -> bool:
-    """Say whether fewer presses `than` so many lead from a number and light to another.
+    """Return whether fewer presses than `than` lead to a number.
 
-    Of each button there are `type`, `value` and the light it needs, `active_state`.
+    Args:
+        start: The number and the light at the start.
+        target: The number to reach.
+        buttons: `type`, `value` and `active_state` (the light that it needs) of each.
+        than: The number of presses of the known solution.
     """
     seen = newest = {start}
     for _ in range(than - 1):
@@ -140,7 +145,7 @@ def _is_not_the_shortest(entry: Entry) -> bool:
     lock = entry["metadata"]
     start = (lock["initial_value"], lock["initial_state"])
     presses = len(lock["solution_path"])
-    return is_reached_sooner(start, lock["target_value"], lock["buttons"], presses)
+    return is_reached_sooner(start, lock["target_value"], lock["buttons"], than=presses)
 
 
 QUANTUM_LOCK = TaskRules(

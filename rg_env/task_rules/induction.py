@@ -1,7 +1,7 @@
-"""list_functions: lists, and the rule that makes one of another.
+"""list_functions: a rule that maps a list to another list.
 
-Four examples show the rule. Two of the library's rules have a number in them that the
-examples may leave open: the sum of the elements below 30, and how often 5 occurs.
+Four examples show the rule. Two of the library's rules have a parameter that the
+examples may leave open: the sum of the elements below 30, and the count of 5.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _LISTS = re.compile(r"^(?:In|(Out))put.*: (\[.*\])$", re.MULTILINE)
 
 
 def _results(numbers: list[int]) -> Iterator[list[int]]:
-    """Yield what each rule makes of a list."""
+    """Yield the result of each rule for a list."""
     for limit in range(15, 46):
         yield [sum(number for number in set(numbers) if number < limit)]
     yield from ([numbers.count(5)], [int(5 in numbers)])
 
 
 def _leaves_a_number_open(entry: Entry) -> bool:
-    """Say whether some of the rules that fit all examples, but not all, are right."""
+    """Return whether the rules that fit all examples disagree about the answer."""
     lists = _LISTS.findall(f"{entry['question']}\nOutput: {entry['answer']}")
     given, wanted = (
         [json.loads(text) for of, text in lists if of == side] for side in ("", "Out")

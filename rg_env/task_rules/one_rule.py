@@ -1,4 +1,4 @@
-r"""The rule for tasks with one right answer: right is what says it and nothing else.
+r"""Scores the tasks with one right answer: an answer must say it and nothing else.
 
     reference     right                         not right
     5             5.0, +5, 5 legs, «5».         5 or 6, not 5, 57, 5%
@@ -6,11 +6,11 @@ r"""The rule for tasks with one right answer: right is what says it and nothing 
     3 7           [[3, 7], [5, 1]]              3 7 5 1
     5 1
 
-An answer and the reference are read as tokens: numbers, words, signs and ends of lines.
-An answer with the tokens of the reference is right, and so is one that has them in
-another order and that the task's own scorer gives 1.0. Another answer that the scorer
-gives 1.0 says more than the reference, or something else, and scores 0; what the scorer
-gives less scores half of that, but for its 0.01 for any answer that it can read.
+The answer and the reference are split into tokens: numbers, words, signs and ends of
+lines. An answer with the tokens of the reference is right. If the tokens are in another
+order, the task's own scorer must give 1.0 too. Any other answer that this scorer gives
+1.0 says something more or something else, and scores 0. An answer that it gives less
+than 1.0 scores half of that, except its 0.01 for every answer that it can parse.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rg_env.task_rules.reading.filler_words import FILLER, words_of_numbers
 from rg_env.task_rules.rules import READABLE, Entry, LibraryScore, ScorerFix
 
 _TOKEN = re.compile(
-    r"(?<=[^\W\d_])[0-9]+"  # behind a letter zeros count: 1e05 and 1e5 are two hex ones
+    r"(?<=[^\W\d_])[0-9]+"  # zeros count behind a letter: 1e05 and 1e5 differ in hex
     r"|(?P<number>(?:[-+][ \t]*)?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+))"
     r"|[^\W0-9_]+|\n|[^\w\s]|_"
 )
@@ -35,14 +35,14 @@ Tokens = list[str]
 
 
 def _number(text: str) -> str:
-    """Write a number, of any length, without a sign or zeros that say nothing."""
+    """Write a number of any length without redundant zeros or a plus sign."""
     whole, _, rest = text.lstrip("+- \t").partition(".")
     digits = f"{whole.lstrip('0') or '0'}.{rest.rstrip('0')}".rstrip(".")
     return f"-{digits}" if text[0] == "-" and digits != "0" else digits
 
 
 def _tokens(text: str, passed_over: Collection[str], any_case: bool) -> Tokens:
-    # A period before a digit is a part of it.
+    # A period before a digit belongs to the number.
     text = text.replace("\u2212", "-").strip(_AROUND).rstrip(f"{_AROUND}.")
     text = _ROW_END.sub("\n", text)
     found: Tokens = []
@@ -58,7 +58,7 @@ def _is_number(tokens: Tokens) -> bool:
 
 
 def _without_fillers(tokens: Tokens, right: Tokens, entry: Entry) -> Tokens:
-    """Leave out the words around a reference of one word, or of none."""
+    """Drop filler words around the answer if the reference has at most one word."""
     if sum(map(str.isalpha, right)) > 1:
         return tokens
     question = entry.get("question", "")
@@ -68,14 +68,14 @@ def _without_fillers(tokens: Tokens, right: Tokens, entry: Entry) -> Tokens:
         return []
     end = len(kept) - kept[::-1].index(True)
     behind = tokens[end:]
-    # `No solution` says another thing than `No is the solution`.
+    # `No solution` and `No is the solution` differ in meaning.
     if behind and not _is_number(right) and behind[0].casefold() not in ("is", "\n"):
         return tokens
     return tokens[kept.index(True) : end]
 
 
 def _is_closed(text: str) -> bool:
-    """Say whether every bracket is closed, as they are not where a text is cut off."""
+    """Return whether every bracket is closed; they are not in a truncated text."""
     depth = 0
     for sign in text:
         depth += (sign in "([{") - (sign in ")]}")
@@ -102,14 +102,18 @@ def one_answer(
     """Return the rule as the fix of a task.
 
     Args:
-        partial_credit: Whether a wrong answer scores half of what the scorer gives.
-            It scores 0 where a copy of the question or a constant would have more than
-            0.25 so, and where the scorer gives credit to what contains the reference.
-        any_case: Whether capitals make no difference.
-        any_number: Whether as many other numbers are right as well where the scorer
-            says so.
-        has_punctuation: Whether commas, quotes and brackets inside of it count.
-        passed_over: Words and signs, with spaces between, that say nothing here.
+        partial_credit: Whether a wrong answer scores half of the library's score. It
+            is off if a copy of the question or a constant would score more than 0.25,
+            and if the scorer gives credit to any text that contains the reference.
+        any_case: Whether upper and lower case are equal.
+        any_number: Whether other numbers are right if the scorer gives them 1.0.
+        has_punctuation: Whether commas, quotes and brackets inside the answer count.
+        passed_over: Words and signs, separated by spaces, that have no meaning here.
+
+    Example:
+        >>> fix = one_answer(passed_over="legs")
+        >>> fix.score("5.0 legs", {"answer": "5"}, lambda answer: 0.0)
+        1.0
     """
     signs = "" if has_punctuation else _PASSED_OVER
     silent = frozenset(signs) | frozenset(passed_over.split())
@@ -142,6 +146,5 @@ def one_answer(
 
 
 CONTAINED = one_answer(partial_credit=False)
-"""The fix of a task with the library's base scorer, which gives `-5` and `50` a half
-where 5 is right because they contain it. No row has it: a task without a scorer of its
-own has this one, and so has one that is not known here."""
+"""The fix for the library's base scorer, which gives 0.5 to any text that contains the
+reference, such as `-5` and `50` for 5. Tasks without a row have this fix, too."""

@@ -19,7 +19,7 @@ _LARGE_EXPONENT = re.compile(r"[eE][-+]?[\d_]{4}")
 
 
 def _large_exponent(answer: str, gold: str | None) -> str | None:
-    """Say why not; `Fraction("1e9999999")` computes ten to that power."""
+    """Return why an answer is rejected: `Fraction("1e9999999")` computes the power."""
     is_large = _LARGE_EXPONENT.search(answer.replace(",", ""))  # as the library does
     return "an exponent of more than 3 digits" if is_large else None
 
@@ -28,7 +28,7 @@ _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,40})?)\s*\\?(?:%|percent)")
 
 
 def _as_probability(answer: str, entry: Entry) -> str:
-    """Write percents as hundredths."""
+    """Write `12.5%` as `0.125`."""
     percents = _PERCENT.fullmatch(answer)
     return f"{Decimal(percents[1]) / 100:f}" if percents else answer
 
@@ -39,14 +39,14 @@ _PROBABILITY = re.compile(
 )
 
 TOLERANCE = Fraction(1, 10_000)
-"""How far from the right probability the library takes a number for right."""
+"""The library's absolute tolerance."""
 
 NEARLY_EXACT = Fraction(1, 20)
-"""How far that may be, relative to the right probability, so that 0 is not right."""
+"""A relative tolerance, because the absolute one makes 0 right."""
 
 
 def _is_rounded(text: str, value: Fraction, exact: Fraction) -> bool:
-    """Say whether a number is the exact one to as many places as it is written with."""
+    """Return whether a number is the exact one, rounded to its decimal places."""
     if "/" in text:
         return False
     mantissa, _, exponent = text.lower().partition("e")
@@ -56,23 +56,24 @@ def _is_rounded(text: str, value: Fraction, exact: Fraction) -> bool:
 
 
 def _exactly(entry: Entry) -> Fraction:
-    """Return the right probability; the gold answer has ten digits of it."""
+    """Return the exact probability; the gold answer has only ten digits."""
     if exact := entry["metadata"].get("rational"):
         return Fraction(exact["numerator"], exact["denominator"])
     return Fraction(entry["answer"])
 
 
 def _probability(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score the right probability, or it rounded to the places that are written.
+    """Score the right probability, exact or rounded to the places that are written.
 
-    The library's tolerance makes 0 right for small probabilities, and its credit for
-    a common beginning makes `0` and `0.` nearly always right.
+    The library's tolerance makes 0 right for small probabilities, and its credit for a
+    common prefix makes `0` and `0.` nearly always right.
     """
     text = answer.replace(",", "").strip()
     if not _PROBABILITY.fullmatch(text):
         return 0.0
     try:
-        number, gold = Fraction(text.replace(" ", "")), Fraction(entry["answer"])
+        number = Fraction(text.replace(" ", ""))
+        gold = Fraction(entry["answer"])
     except (ValueError, ZeroDivisionError):
         return 0.0
     exact = _exactly(entry)

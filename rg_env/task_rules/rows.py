@@ -1,7 +1,6 @@
-"""Tasks whose rules need no function of their own: a row each, by category.
+"""One row for each task with rules that need no functions of their own, by category.
 
-A task that has functions of its own has a module of its own, in which its row stands
-with them; see `rg_env.task_rules.rules`.
+The row of any other task stands beside its functions; see `rg_env.task_rules.rules`.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ ROWS = (
         "letter_counting",
         item_checks=(
             ItemCheck(
-                "answer counts capital letters, of which the question says nothing",
+                "answer counts capital letters, which the question does not mention",
                 lambda entry: (
                     sum(
                         word.count(entry["metadata"]["target_letter"])
@@ -101,7 +100,7 @@ ROWS = (
                 lambda entry: ("cb", "aa") in pairwise(entry["metadata"]["states"]),
             ),
             seldom(
-                "string is one that no rule changes",
+                "string is not changed by any rule",
                 lambda entry: bool(entry["answer"] == entry["metadata"]["string"]),
                 one_in=4,  # 34 to 48 of 100 at the defaults
             ),
@@ -127,7 +126,7 @@ ROWS = (
                 ),
                 answer_stands=True,
             ),
-            ItemCheck("examples show no rule, or no color of it", shows_no_rule),
+            ItemCheck("examples show no rule, or not all its colors", shows_no_rule),
         ),
     ),
     # -- arithmetic --------------------------------------------------------------------
@@ -147,7 +146,7 @@ ROWS = (
     TaskRules(
         "leg_counting",
         notation=as_number,
-        # The five arms of a starfish are legs for the library.
+        # The library counts the five arms of a starfish as legs.
         other_readings=lambda entry: [
             {**entry, "answer": str(int(entry["answer"]) - 5 * number)}
             for number in [entry["metadata"]["animals"].get("starfish", 0)]
@@ -155,7 +154,7 @@ ROWS = (
     ),
     TaskRules(
         "power_function",
-        # -2^4 is 16 for the library, and -16 where a power goes before a sign.
+        # -2^4 is 16 for the library, and -16 by the usual precedence.
         other_readings=lambda entry: (
             [{**entry, "answer": f"-{entry['answer'].lstrip('-')}"}]
             if entry["metadata"]["base"] < 0
@@ -180,7 +179,7 @@ ROWS = (
         "needle_haystack",
         item_checks=(
             ItemCheck(
-                "question says the same of two people",
+                "question says the same about two people",
                 lambda entry: any(
                     entry["question"].count(f" {asked[4:].partition('?')[0]}. ") > 1
                     for asked in [entry["metadata"]["question"]]  # "Who likes tea?"
@@ -204,7 +203,7 @@ ROWS = (
     # -- games -------------------------------------------------------------------------
     TaskRules(
         "maze",
-        # The shortest distance that is asked for, 42 of 100 at the defaults.
+        # The shortest path has 5 steps in 42 of 100 at the defaults.
         item_checks=(seldom_answered({"5": 2}),),
     ),
     # -- geometry ----------------------------------------------------------------------
@@ -235,7 +234,7 @@ ROWS = (
         item_checks=(seldom_answered({"2": 2}),),
         fixed_level="its generator takes the difficulty and does not use it",
     ),
-    # -- a mixture, whose entries have the rules of the task that made them ------------
+    # -- the mixture: an entry has the rules of the task that made it ------------------
     TaskRules(
         MIXTURE,
         guard=Guard(
@@ -246,4 +245,4 @@ ROWS = (
         ),
     ),
 )
-"""The rules of the library's tasks, in its folders' order, and of its mixture."""
+"""The rules of the library's tasks, in the order of its folders, and of its mixture."""

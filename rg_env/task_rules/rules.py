@@ -1,13 +1,18 @@
-"""What is known of one task: its row.
+"""Defines `TaskRules`, the row of a task: its guard, fix, checks and repairs.
 
-A task whose rules need no function of their own has its row in
-`rg_env.task_rules.rows`. The row of any other, a constant `TaskRules(...)`, stands
-behind the functions that it names in a module of the task's category:
-`task_rules/games/` and `task_rules/algebra.py` are about tasks of
-`reasoning_gym/games/` and of `reasoning_gym/algebra/`.
+If the rules need no functions of their own, the row is in `rg_env.task_rules.rows`.
+Otherwise it is a constant `TaskRules(...)` behind these functions, in a module of the
+task's category: `task_rules/games/` and `task_rules/algebra.py` have the tasks of
+`reasoning_gym/games/` and `reasoning_gym/algebra/`.
 
-Pure: nothing here knows workers or the framework, and only faster functions touch the
-library, when they take the place of one of its functions.
+These modules know neither workers nor the framework. They use the library only where a
+faster function replaces one of its functions.
+
+Example:
+    >>> from rg_env.task_rules.reading.numbers import as_number
+    >>> rules = TaskRules("chain_sum", notation=as_number)
+    >>> rules.notation("8 + 12 = 20", {"question": "8 + 12", "answer": "20"})
+    '20'
 """
 
 from __future__ import annotations
@@ -17,54 +22,54 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-# Default of `max_answer_chars`, above the library's longest usual answer (5,648). An
-# entry that needs more, such as 32,767 moves of tower_of_hanoi, is not used.
+# Default of `max_answer_chars`. The longest usual answer of the library has 5,648
+# characters. An entry that needs more, such as 32,767 moves in tower_of_hanoi, is not
+# used.
 MAX_ANSWER_CHARS = 20_000
 
 MIXTURE = "composite"
-"""The one registered name that is no task: it mixes the entries of other tasks."""
+"""The registered name of the mixture of other tasks, which is not a task."""
 
 Entry = Mapping[str, Any]
-"""An entry of the library: question, answer and metadata."""
+"""An entry of the library with `question`, `answer` and `metadata`."""
 
 LibraryScore = Callable[[str], float]
 """The library's own score of an answer to the same entry, in [0, 1]; may raise."""
 
 FixedScore = Callable[[str, Entry, LibraryScore], float]
-"""(answer, entry, library's score) to the corrected score in [0, 1]."""
+"""(answer, entry, the library's scorer) to the corrected score in [0, 1]."""
 
-# What many of the library's scorers give for a wrong answer that they can read.
+# Many scorers of the library give this to a wrong answer that they can parse.
 READABLE = 0.01
 
-# What an answer that is not right scores.
+# The highest score of a wrong answer.
 MOST_FOR_A_WRONG_ANSWER = 0.5
 
 
 Notation = Callable[[str, Entry], str]
-"""(answer without formatting, entry) to the answer as the task's scorer reads it.
+"""(answer without formatting, entry) to the canonical form that the scorer expects.
 
-Where a question leaves open how its answer is written, people and models write it in
-several ways: `Yes` and `yes`, `U-U-L` and `UUL`, `5.0` and `5`. A notation changes no
-meaning: what it returns says the same to everybody who has read the question, and what
-it does not know it returns as it stands. It never chooses between two readings, never
-computes what the question asks for, takes time linear in the text, and evaluates
-nothing.
+If a question does not say how to write the answer, people and models write it in
+several ways: `Yes` and `yes`, `U-U-L` and `UUL`, `5.0` and `5`. A notation does not
+change the meaning, and it returns a text that it cannot parse unchanged. It never
+chooses between two interpretations, computes no answer, evaluates nothing, and takes
+linear time.
 """
 
 
 @dataclasses.dataclass(frozen=True)
 class Guard:
-    """Which answers must not reach the library's scorer.
+    """Rejects answers that must not reach the library's scorer.
 
-    Nine scorers execute the text of an answer, and a few characters make several more
-    run for hours. What is rejected scores 0; the library would give it no more than its
-    floor, or would have to run it to know. All other scorers are linear or close to it
-    in at most 20,000 characters, so their tasks have no guard. Not covered: how long
-    `sympy.simplify` takes for an ordinary wrong integral.
+    Nine scorers execute the text of an answer, and a few characters make several others
+    run for hours. A rejected answer scores 0; the library would give it at most its
+    floor, or would have to run it. The other scorers take about linear time for 20,000
+    characters, so their tasks need no guard. Not covered: the time of `sympy.simplify`
+    for an ordinary wrong integral.
 
     Attributes:
-        why_not: (answer, gold answer or None) to the reason of a rejection, None where
-            it is admitted; pure, never raises, evaluates nothing.
+        why_not: (answer, gold answer or None) to the reason of a rejection, None if the
+            answer is admitted; pure, never raises, evaluates nothing.
         evaluates: Whether the scorer runs the text of an answer.
     """
 
@@ -74,15 +79,14 @@ class Guard:
 
 @dataclasses.dataclass(frozen=True)
 class ScorerFix:
-    """One corrected scorer, whichever version of the library is installed.
+    """A corrected scorer; it is used with every version of the library.
 
     Attributes:
-        score: The corrected score.
-        fault: What the library's scorer does wrong, as one sentence; "" of the rule for
+        score: Returns the corrected score.
+        fault: The fault of the library's scorer, as one sentence; "" for the rule of
             tasks with one right answer, `rg_env.task_rules.one_rule`.
-        runs_programs: Whether it runs an entry's program on what an answer says. It
-            gives the library's scorer nothing but right answers, so that it needs no
-            guard of it.
+        runs_programs: Whether `score` runs the program of an entry on the answer. It
+            passes only right answers to the library's scorer and so needs no guard.
     """
 
     score: FixedScore
@@ -92,23 +96,23 @@ class ScorerFix:
 
 @dataclasses.dataclass(frozen=True)
 class ItemCheck:
-    """Something that is wrong with some entries of a task.
+    """Finds faulty entries of a task, which are not sampled.
 
-    Their answer is not the right one, not the only one or cannot be known
-    (docs/reward_audits.md says how many they are), or the question gives it away. A
-    check costs little beside making the entry, needs nothing but the entry, and is
-    certain: it says that an entry is faulty only where it can show it.
+    The reference answer is wrong, not the only one or unknowable (docs/reward_audits.md
+    counts these entries), or the question gives it away. A check is cheap beside the
+    generation of an entry, needs only the entry, and reports a fault only if it is
+    certain.
 
     Attributes:
-        fault: What is wrong with them, in the words of a sentence "its ...".
-        is_faulty: Whether an entry is one of them; may raise a LookupError, TypeError,
-            ValueError or AttributeError where it is not what the task makes.
-        always: Whether it is looked for also where the library's items are wanted as
-            they are, because an entry with it is another one each time, or nobody can
-            answer it.
-        answer_stands: Whether the answer is right and the only one. Such an entry is
-            not sampled because a text that solves nothing scores there; one of a
-            published evaluation is used.
+        fault: The fault, as the end of a sentence that begins with "its".
+        is_faulty: Returns whether an entry has the fault; may raise LookupError,
+            TypeError, ValueError or AttributeError for an entry of another shape.
+        always: Whether the check is made even if the library's items are wanted
+            unchanged, because the entry varies from process to process or has no
+            answer.
+        answer_stands: Whether the reference answer is right and the only one. Such an
+            entry is not sampled because a trivial baseline scores on it; a published
+            evaluation uses it.
     """
 
     fault: str
@@ -117,11 +121,10 @@ class ItemCheck:
     answer_stands: bool = False
 
 
-# Items whose answer is correct and only too common, as that a grid has no path, are
-# sampled one time in so many as leave a text that always says so 0.25 above chance at
-# most, in every task at its defaults and at all steps of its scale. They stay among the
-# answers, so that nobody learns that these never are the right ones. Which entries are
-# kept depends on their question alone.
+# Some correct answers are too common, such as "no path". Their items are downsampled
+# until a constant answer scores at most 0.25 above chance, at the defaults of a task
+# and at every step of its scale. Some stay, because a model would learn that a missing
+# answer is never right. The question alone decides whether an entry is kept.
 
 
 def _is_kept(entry: Entry, one_in: int) -> bool:
@@ -131,7 +134,7 @@ def _is_kept(entry: Entry, one_in: int) -> bool:
 
 
 def seldom(fault: str, is_common: Callable[[Entry], bool], one_in: int) -> ItemCheck:
-    """Return the check that leaves one in so many of the common entries."""
+    """Return the check that keeps one in `one_in` of the common entries."""
     return ItemCheck(
         fault,
         lambda entry: is_common(entry) and not _is_kept(entry, one_in),
@@ -140,9 +143,13 @@ def seldom(fault: str, is_common: Callable[[Entry], bool], one_in: int) -> ItemC
 
 
 def seldom_answered(one_in: Mapping[str, int]) -> ItemCheck:
-    """Return the check that leaves one in so many of the entries with an answer."""
+    """Return the check that keeps one in so many of the entries with an answer.
+
+    Example:
+        `seldom_answered({"No": 2})` drops every second entry with the answer `No`.
+    """
     return ItemCheck(
-        "answer is one that is right too often, and was sampled often enough",
+        "answer is too common, and was sampled often enough",
         lambda entry: not _is_kept(entry, one_in.get(entry["answer"], 1)),
         answer_stands=True,
     )
@@ -150,11 +157,11 @@ def seldom_answered(one_in: Mapping[str, int]) -> ItemCheck:
 
 @dataclasses.dataclass(frozen=True)
 class LevelRepair:
-    """Parameters that are set instead of those of the library's curriculum.
+    """Parameters that replace those of the library's curriculum.
 
     Attributes:
         overrides: Level of the library's curriculum to parameters and values.
-        reason: What is wrong with the library's, in plain words.
+        reason: The fault of the library's parameters.
     """
 
     overrides: Mapping[int, Mapping[str, Any]]
@@ -163,13 +170,13 @@ class LevelRepair:
 
 @dataclasses.dataclass(frozen=True)
 class FasterFunction:
-    """One function of the library and what takes its place: equal, and faster.
+    """A function of the library and its faster replacement with equal results.
 
     Attributes:
-        module: Where the function stands, e.g. "cellpylib".
-        name: Its name there, with its class if it has one, as in
+        module: The module of the function, e.g. "cellpylib".
+        name: The name of the function, with its class if it has one, e.g.
             "KnightSwapLogic.solve_swap".
-        digest: Of its source, see `rg_env.task_rules.faster_functions.source_digest`.
+        digest: The `source_digest` of the replaced function.
         make: Returns the faster function, given the library's own.
     """
 
@@ -181,34 +188,32 @@ class FasterFunction:
 
 @dataclasses.dataclass(frozen=True)
 class TaskRules:
-    """What is known of one task.
+    """The rules of one task.
 
     Attributes:
-        task: The registered task.
-        guard: Which answers must not reach its scorer.
-        notation: How its answers are written as its scorer reads them.
-        kept_signs: Signs that are no formatting in its answers: `=` where a letter
-            before it is a part of an answer.
-        fix: Its corrected score; None where nothing was found that its scorer overpays
-            beyond a near miss, and where it has the library's base scorer.
-        item_checks: Which of its entries are not used.
-        level_repair: Which of its levels are repaired.
-        unused_levels: Level of the library's curriculum to why it is not on the scale.
-        fixed_level: Why its items do not change with the level, or it has none.
-        is_rebuilt: Whether an entry depends on more than `dataset.seed + index`. For
-            all others only the seed of a built dataset is set, which is the same entry
-            for less where the dataset is kept; a test compares both ways.
-        kept_on_class: What its datasets keep on their class, where the one built last
-            overwrites that of all others: items of one level would come from the data
-            of another.
-        faster: Functions of the library that are replaced.
-        corrected_metadata: Entry to what takes the place of its metadata of that name,
-            where the library's hold an answer that is none.
-        solution: Entry to an answer that scores 1.0, where the entry's own answer may
-            be none; None where it holds none.
-        other_readings: Entry to the entries that the library would have made if it read
-            the question in another way that the question admits. Their answers are
-            right as well.
+        task: The registered name.
+        guard: Rejects answers that must not reach the scorer.
+        notation: Writes an answer in the canonical form that the scorer expects.
+        kept_signs: Signs that are a part of answers and no formatting, e.g. `=`.
+        fix: The corrected scorer; None if the library's is good enough, and if the task
+            has the library's base scorer.
+        item_checks: The checks for faulty entries.
+        level_repair: The repaired levels.
+        unused_levels: Level of the library's curriculum to the reason why the scale
+            leaves it out.
+        fixed_level: The reason why the level does not change the items.
+        is_rebuilt: Whether an entry depends on more than `dataset.seed + index`. The
+            datasets of all other tasks are kept, and only their seed is set, which is
+            cheaper; a test compares both ways.
+        kept_on_class: An attribute that the datasets keep on their class, so that a new
+            dataset of another level overwrites the data of all others.
+        faster: The functions of the library that are replaced.
+        corrected_metadata: Entry to corrected values of its metadata, if an answer in
+            the library's metadata is wrong.
+        solution: Entry to an answer that scores 1.0 (None if there is none), if the
+            reference answer may score less.
+        other_readings: Entry to the entries that the library would have made from other
+            interpretations of the question. Their answers are right, too.
     """
 
     task: str

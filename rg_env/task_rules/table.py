@@ -1,4 +1,4 @@
-"""The rules of every task, collected from `rows.py` and from the tasks' modules."""
+"""Collects the rules of every task from `rows.py` and the modules of the tasks."""
 
 from __future__ import annotations
 
@@ -13,11 +13,20 @@ from rg_env.task_rules.rows import ROWS
 from rg_env.task_rules.rules import MIXTURE, Entry, TaskRules
 
 CATEGORIES = (
-    *("algebra", "algorithmic", "arc", "arithmetic", "code", "cognition", "games"),
-    *("geometry", "graphs", "induction", "logic", "probability"),
+    "algebra",
+    "algorithmic",
+    "arc",
+    "arithmetic",
+    "code",
+    "cognition",
+    "games",
+    "geometry",
+    "graphs",
+    "induction",
+    "logic",
+    "probability",
 )
-"""Categories of reasoning-gym with tasks whose rules need functions: a module each, or
-a folder of modules."""
+"""Categories of reasoning-gym with a module, or a folder of modules, here."""
 
 
 def _modules() -> Iterator[ModuleType]:
@@ -33,29 +42,25 @@ def _collected() -> dict[str, TaskRules]:
     values = (value for module in _modules() for value in vars(module).values())
     for rules in (*ROWS, *(value for value in values if isinstance(value, TaskRules))):
         if rules.task in table:
-            raise ValueError(f"two rows say something of the task {rules.task}")
+            raise ValueError(f"the task {rules.task} has two rows")
         table[rules.task] = rules
     return table
 
 
 TABLE: dict[str, TaskRules] = _collected()
-"""Task to its rules; a task that nothing is known of has no row. A worker adds those
-of a user's own tasks."""
+"""Task to its rules; not every task has a row. A worker adds a user's own tasks."""
 
 
 NO_RULES = TaskRules("")
 
 
 def rules_of(task: str) -> TaskRules:
-    """Return the rules of a task; empty ones where nothing is known of it."""
+    """Return the rules of a task; empty rules if it has no row."""
     return TABLE.get(task, NO_RULES)
 
 
 def source_task(task: str, entry: Entry) -> str:
-    """Return the task whose rules the answers to an entry have.
-
-    It is the entry's task, except in a mixture, whose entries name their source.
-    """
+    """Return the task that made an entry: `task`, or its source in a mixture."""
     metadata = entry.get("metadata")
     if task == MIXTURE and isinstance(metadata, Mapping):
         return str(metadata.get("source_dataset", task))
@@ -65,17 +70,17 @@ def source_task(task: str, entry: Entry) -> str:
 EVALUATED = tuple(
     task for task, rules in TABLE.items() if rules.guard and rules.guard.evaluates
 )
-"""Tasks whose scorers run the text of an answer."""
+"""Tasks with a scorer that runs the text of an answer."""
 
 RUNNING = (
     *EVALUATED,
     *(task for task, rules in TABLE.items() if rules.fix and rules.fix.runs_programs),
 )
-"""Tasks whose scorers run an answer, or a program on it."""
+"""Tasks with a scorer that runs an answer, or a program on the answer."""
 
 
 def rejection(task: str, answer: str, gold: str | None = None) -> str | None:
-    """Say why an answer must not reach the scorer of its task, the one of its entry."""
+    """Return why the guard of a task rejects an answer, None if it is admitted."""
     guard = rules_of(task).guard
     return None if guard is None else guard.why_not(answer, gold)
 
@@ -83,11 +88,11 @@ def rejection(task: str, answer: str, gold: str | None = None) -> str | None:
 def fault_of(
     task: str, entry: Entry, *, checked: bool = True, published: bool = False
 ) -> str | None:
-    """Return what is wrong with an entry, None where nothing was found.
+    """Return the fault of an entry, None if no check finds one.
 
-    Nothing is found in one that cannot be read, because the library is another version.
-    Unless `checked`, only those checks are made that are made always. An item of a
-    published evaluation is used wherever its answer stands.
+    A check finds nothing in an entry of another version's shape. If `checked` is false,
+    only the checks with `always` are made. If `published` is true, an entry with a
+    right reference answer has no fault.
     """
     for check in rules_of(task).item_checks:
         if not (checked or check.always) or (published and check.answer_stands):
@@ -99,7 +104,12 @@ def fault_of(
 
 
 def solution(task: str, entry: Entry) -> str | None:
-    """Return an answer that scores 1.0, None where the entry holds none."""
+    """Return an answer that scores 1.0, None if the entry has none.
+
+    Example:
+        >>> solution("gcd", {"answer": "12"})
+        '12'
+    """
     solve = rules_of(source_task(task, entry)).solution
     answer = solve(entry) if solve else entry["answer"]
     if answer is None or isinstance(answer, str):
@@ -107,10 +117,11 @@ def solution(task: str, entry: Entry) -> str | None:
     return json.dumps(answer)
 
 
-def readings(task: str, entry: Entry) -> list[Entry]:
-    """Return an entry, and those of other answers that its question admits."""
-    read, entries = rules_of(task).other_readings, [entry]
-    # As with checks, what cannot be read is of another version of the library.
+def interpretations(task: str, entry: Entry) -> list[Entry]:
+    """Return an entry, and one for each other answer that its question admits."""
+    read = rules_of(task).other_readings
+    entries = [entry]
+    # An entry of another version of the library may have another shape.
     with contextlib.suppress(AttributeError, LookupError, TypeError, ValueError):
         for other in read(entry) if read else ():
             if other["answer"] not in ("", *(known["answer"] for known in entries)):

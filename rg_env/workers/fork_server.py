@@ -1,10 +1,10 @@
-"""The caller's side of the fork server: start it when needed, have it fork, end all.
+"""The caller's side of the fork server: starts it, requests forks, ends all workers.
 
-One that dies is replaced at the next fork; its workers die with it. It is started with
-an environment of a few harmless variables, so that no key of the run reaches a worker.
+A fork server that died is replaced at the next fork; its workers die with it. Its
+environment has only a few harmless variables, so no key of the run reaches a worker.
 
-A forked child of this process inherits its ends of the sockets, and closes them: with
-them open, the fork server would outlive this process for as long as the child lives.
+A forked child of this process inherits our ends of the sockets and closes them.
+Otherwise the fork server would outlive this process until the child ends.
 """
 
 from __future__ import annotations
@@ -41,11 +41,19 @@ SCRATCH_PREFIX = "reasoning-gym-workers-"
 _ROOT = Path(__file__).resolve().parents[2]
 _PROGRAM = "rg_env.workers.fork_server_program"
 _KEPT_VARIABLES = (
-    *("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH"),
-    *("PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"),
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "LD_LIBRARY_PATH",
+    "PYTHONHOME",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONPYCACHEPREFIX",
 )
-# Some items and answers depend on the order of sets, and a fork server has to have one
-# thread when it forks, while numpy's libraries start one per core.
+# Some items and answers depend on the order of sets. A fork server may have only one
+# thread when it forks, but numpy's libraries start one per core.
 _SET_VARIABLES = {
     "PYTHONHASHSEED": "0",
     "OPENBLAS_NUM_THREADS": "1",
@@ -53,7 +61,7 @@ _SET_VARIABLES = {
     "MKL_NUM_THREADS": "1",
 }
 
-# Held while a fork would give a child an end that is not in `_ours`. The thread that
+# Held while a fork would pass on an end that is not in `_ours` yet. The thread that
 # holds it may fork itself, hence an RLock.
 _opening = threading.RLock()
 _ours: weakref.WeakSet[socket.socket] = weakref.WeakSet()
@@ -74,7 +82,7 @@ os.register_at_fork(
 
 @contextlib.contextmanager
 def _new_ends() -> Iterator[tuple[socket.socket, socket.socket]]:
-    """Yield our end of a socket, closed after an error, and theirs, closed after."""
+    """Yield our end of a socket, closed after an error, and theirs, always closed."""
     with _opening:
         try:
             ours, theirs = socket.socketpair()
@@ -88,7 +96,7 @@ def _new_ends() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 
 class NotStartedError(Exception):
-    """The worker ended before the job began, so the call may go to another one."""
+    """The worker ended before the job began, so another one may run the call."""
 
 
 class Forked(NamedTuple):
@@ -103,8 +111,8 @@ class ForkServer:
     """Forks workers from a process that it keeps alive.
 
     Attributes:
-        missing_layers: Layers of the sandbox that workers lack, to the reasons; None
-            before there was a worker.
+        missing_layers: Missing layers of the sandbox to the reasons; None before the
+            first worker.
     """
 
     def __init__(self, preload: Sequence[str], memory_limit_bytes: int | None) -> None:
@@ -115,12 +123,12 @@ class ForkServer:
         self._process: _ServerProcess | None = None
 
     def fork(self) -> Forked:
-        """Return a worker that is ready for a call; starts the process if need be.
+        """Return a worker that is ready for a call; start the process if needed.
 
         Raises:
-            PreloadError: It cannot import what it should, or has no temporary folder.
-            NotStartedError: A signal has ended it or the worker, which may be retried.
-            WorkerLostError: None could be started; the message says why.
+            PreloadError: Preloading failed, or there is no temporary folder.
+            NotStartedError: A signal ended the process or the worker; may be retried.
+            WorkerLostError: No worker could be started; the message has the reason.
             PoolClosedError: The fork server is closed.
         """
         while True:
@@ -132,7 +140,7 @@ class ForkServer:
                     if self._process is process:
                         self._process = None
                 process.close()
-                # One that has worked before died of something else than its orders.
+                # If it has worked before, its orders are not the cause.
                 if not process.has_worked:
                     raise process.failure(error) from None
             else:
@@ -141,15 +149,16 @@ class ForkServer:
                 return worker
 
     def close(self) -> None:
-        """End the process and with it every worker; may be called twice."""
+        """End the process and its workers; may be called twice."""
         with self._lock:
             self.closed = True
-            process, self._process = self._process, None
+            process = self._process
+            self._process = None
         if process is not None:
             process.close()
 
     def _note(self, missing_layers: Mapping[str, str]) -> None:
-        """Log once which protections the kernel lacks."""
+        """Log once which layers of the sandbox are missing."""
         with self._lock:
             is_first = self.missing_layers is None
             self.missing_layers = missing_layers
@@ -182,7 +191,7 @@ class _ServerProcess:
         with _new_ends() as (self._control, theirs), contextlib.ExitStack() as undo:
             self._scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX))
             undo.callback(scratch_folder.remove, self._scratch)
-            # It works in its scratch folder, where relative paths lead elsewhere.
+            # Its working folder is the scratch folder, so paths must be absolute.
             paths = [str(Path(path).absolute()) for path in sys.path]
             order = Order(
                 control_fd=theirs.fileno(),
@@ -195,15 +204,17 @@ class _ServerProcess:
             undo.pop_all()
 
     def fork(self) -> tuple[Forked, Mapping[str, str]]:
-        """Have a worker forked, wait until it is ready, and say what it lacks.
+        """Request a worker, wait until it is ready, and return its missing layers, too.
 
-        It raises OSError or EOFError where the process is gone or stuck.
+        Raises:
+            OSError, EOFError: The process is gone or stuck.
         """
         number = next(self._numbers)
         with _new_ends() as (ours, theirs), self._lock:
             command = COMMAND.pack(FORK, number)
             socket.send_fds(self._control, [command], [theirs.fileno()])
-        channel, kill = Channel(ours), functools.partial(self._kill, number)
+        channel = Channel(ours)
+        kill = functools.partial(self._kill, number)
         try:
             ready = channel.receive(START_LIMIT_S, MAX_REPLY_BYTES)
             if ready.kind is not Frame.READY:
@@ -212,7 +223,7 @@ class _ServerProcess:
             kill()
             channel.close()
             raise
-        # It has run no job yet, so it can be believed.
+        # It has run no job yet, so it is trusted.
         pid, missing_layers = json.loads(ready.body)
         return Forked(channel, kill, pid), missing_layers
 
@@ -221,13 +232,13 @@ class _ServerProcess:
         with self._lock:
             if self._control.fileno() < 0:
                 return
-            # Says "no more" to the process, and what it said can still be read.
+            # This ends the process, and its report can still be read.
             with contextlib.suppress(OSError):
                 self._control.shutdown(socket.SHUT_WR)
             try:
                 self._process.wait(END_LIMIT_S)
             except subprocess.TimeoutExpired:
-                # Such as one that imports a library which holds the interpreter's lock.
+                # For example, an import holds the interpreter lock.
                 self._process.kill()
                 self._process.wait()
             self._control.settimeout(0)
@@ -237,20 +248,20 @@ class _ServerProcess:
         scratch_folder.remove(self._scratch)
 
     def failure(self, error: Exception) -> PreloadError | NotStartedError:
-        """Return why a closed process never forked a worker, for what `fork` raised."""
+        """Return the error of a closed process that never forked a worker."""
         if self._report:
             return PreloadError(*json.loads(self._report))
         if isinstance(error, TimeoutError):
             return PreloadError("", f"was not done after {START_LIMIT_S:g} s")
         status = self._process.returncode
-        if status < 0:  # it may come from elsewhere, so it says nothing of an import
+        if status < 0:  # a signal may come from elsewhere, so the import may be fine
             name = signal.strsignal(-status)
             how = f"was ended by signal {-status} ({name})"
             return NotStartedError(f"the process that starts workers {how}")
         return PreloadError("", f"ended with status {status}")
 
     def _kill(self, number: int) -> None:
-        """Have a worker killed; without a fork server it is dead already."""
+        """Request the kill of a worker; without a fork server it is dead already."""
         with contextlib.suppress(OSError), self._lock:
             self._control.sendall(COMMAND.pack(KILL, number))
 

@@ -1,17 +1,17 @@
 """The fork server: a program that imports once and forks workers.
 
-Started by fork_server.py as a program of its own, so that the caller's main script is
-not imported again, as multiprocessing would. It has one thread and runs no job; its
-only argument is the JSON of an `Order`. Over the control socket come commands of five
-bytes, a letter and a worker's number:
+fork_server.py starts it as a separate program, so that the caller's main script is not
+imported again, as in multiprocessing. It has one thread and runs no job. Its only
+argument is the JSON of an `Order`. It receives commands of five bytes over the control
+socket, a letter and a worker's number:
 
     F + the worker's end of a socket    fork a worker that answers on it
     K                                   kill that worker and its process group
 
-When a worker ends, the program reports this on the worker's own socket, after
-everything that the worker sent, and says whether the worker was killed by others. If
-preloading fails, it reports kind, message and traceback as JSON on the control socket.
-When the control socket closes, all processes end and the scratch folders are deleted.
+When a worker ends, the program reports this on the worker's own socket, after all
+frames of the worker, and says whether others killed the worker. If preloading fails, it
+reports kind, message and traceback as JSON on the control socket. When the control
+socket closes, all processes end and the scratch folders are deleted.
 """
 
 from __future__ import annotations
@@ -37,17 +37,22 @@ from rg_env.workers.wire import Channel, Frame
 COMMAND = struct.Struct("!cI")
 FORK = b"F"
 KILL = b"K"
-# Signals that come of what a process does. Any other may come from elsewhere, such as
-# SIGKILL from a kernel without memory; SIGBUS may say that a disk has failed.
+# Signals that a process causes itself. Others may come from elsewhere, such as SIGKILL
+# from a kernel without memory, or SIGBUS from a failed disk.
 OWN_SIGNALS = {
-    *(signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV),
-    *(signal.SIGSYS, signal.SIGXCPU, signal.SIGXFSZ),
+    signal.SIGABRT,
+    signal.SIGFPE,
+    signal.SIGILL,
+    signal.SIGSEGV,
+    signal.SIGSYS,
+    signal.SIGXCPU,
+    signal.SIGXFSZ,
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Order:
-    """What the program needs to know, given as JSON."""
+    """The argument of the program, as JSON."""
 
     control_fd: int
     sys_path: list[str]
@@ -58,21 +63,21 @@ class Order:
 
 @dataclasses.dataclass
 class _Child:
-    """A forked worker that was not reaped yet."""
+    """A forked worker that is not reaped yet."""
 
     pid: int
     stream: socket.socket
     folder: Path
 
     def kill(self) -> None:
-        # The group may not exist yet or any more, the unreaped worker always does.
+        # The unreaped worker always exists; its group may not, yet or any more.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
         os.kill(self.pid, signal.SIGKILL)
 
 
 class ForkServerProgram:
-    """The workers that were forked, by number."""
+    """Forks workers and reaps them."""
 
     def __init__(self, order: Order, control: socket.socket) -> None:
         self._order = order
@@ -80,14 +85,14 @@ class ForkServerProgram:
         self._pid = os.getpid()
         self._children: dict[int, _Child] = {}
         self._readable = landlock.find_readable()
-        # The processes that workers leave become children of this one.
+        # Orphans of workers become children of this process.
         syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
         self._preloaded = set(_children())
         self._wakeup, self._wakeup_end = socket.socketpair()
         self._selector = selectors.DefaultSelector()
 
     def run(self) -> None:
-        """Obey until the control socket closes."""
+        """Execute commands until the control socket closes."""
         self._listen_to_children()
         self._selector.register(self._control, selectors.EVENT_READ)
         while True:
@@ -109,9 +114,9 @@ class ForkServerProgram:
     def _listen_to_children(self) -> None:
         for end in (self._wakeup, self._wakeup_end):
             end.setblocking(False)
-        # One unread byte wakes the loop, which looks at every child.
+        # One unread byte wakes the loop, which checks every child.
         signal.set_wakeup_fd(self._wakeup_end.fileno(), warn_on_full_buffer=False)
-        # Only a signal that has a handler is written to the wakeup descriptor.
+        # Only signals with a handler are written to the wakeup descriptor.
         signal.signal(signal.SIGCHLD, lambda signum, frame: None)
         self._selector.register(self._wakeup, selectors.EVENT_READ)
 
@@ -137,9 +142,9 @@ class ForkServerProgram:
             try:
                 self._become_worker(stream, folder)
             finally:
-                # It must not return into the loop, which is the parent's.
+                # The child must not return into the loop of the parent.
                 os._exit(1)
-        # Parent and child both do it, so that a kill right now meets the group.
+        # Parent and child both do this, so that a kill right now reaches the group.
         with contextlib.suppress(OSError):
             os.setpgid(pid, pid)
         self._children[number] = _Child(pid, stream, folder)
@@ -149,17 +154,17 @@ class ForkServerProgram:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._selector.close()
-        # With the socket of a sibling it could take that one's calls.
+        # With the socket of a sibling, the worker could take the sibling's calls.
         siblings = (child.stream for child in self._children.values())
         for other in (self._control, self._wakeup, self._wakeup_end, *siblings):
             other.close()
         folder.mkdir(0o700)
         worker_program.serve(
             Channel(stream),
-            self._pid,
-            folder,
-            self._readable,
-            self._order.memory_limit_bytes,
+            server_pid=self._pid,
+            folder=folder,
+            readable=self._readable,
+            memory_limit_bytes=self._order.memory_limit_bytes,
         )
 
     def _reap(self) -> None:
@@ -171,17 +176,17 @@ class ForkServerProgram:
             end = os.waitid(os.P_PID, child.pid, how)
             if end is None:
                 continue
-            # Before it is reaped its number cannot be another process's.
+            # Until it is reaped, no other process can have its pid.
             child.kill()
             os.waitpid(child.pid, 0)
             del self._children[number]
-            # First, because deleting what a job wrote may take long.
+            # First, because deleting the files of a job may take long.
             _tell_end(child.stream, *_describe_end(end))
             scratch_folder.remove(child.folder)
         self._end_orphans()
 
     def _end_orphans(self) -> None:
-        """End the processes that workers outside the sandbox have left."""
+        """End the processes that workers without a sandbox have left."""
         if hardening.has_layers:
             return
         ours = {child.pid for child in self._children.values()} | self._preloaded
@@ -195,7 +200,7 @@ def _children() -> Iterator[int]:
     """Yield the children of this process."""
     for place in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
-            # Behind the name, which may contain anything.
+            # The name before it may contain anything.
             _, parent = place.read_bytes().rpartition(b")")[2].split()[:2]
             if int(parent) == os.getpid():
                 yield int(place.parent.name)
@@ -210,7 +215,7 @@ def _describe_end(end: os.waitid_result) -> tuple[Frame, str]:
 
 
 def _tell_end(stream: socket.socket, frame: Frame, text: str) -> None:
-    """The last frame on a worker's socket; the pool may have hung up already."""
+    """Send the last frame on a worker's socket; the pool may have closed it."""
     stream.setblocking(False)
     with contextlib.suppress(OSError), stream:
         Channel(stream).send(frame, text.encode(), timeout_s=0)
@@ -226,7 +231,7 @@ def _preload(order: Order, control: socket.socket) -> None:
     except BaseException as error:  # noqa: BLE001 - any import may fail in any way
         control.sendall(json.dumps(worker_program.describe(error)).encode())
         sys.exit(1)
-    # Collections in the workers would write to, and so copy, the shared pages.
+    # Garbage collection in a worker would write to shared pages, and so copy them.
     gc.collect()
     gc.freeze()
 

@@ -1,16 +1,16 @@
-"""What can go wrong with a call that runs in a worker process.
+"""The errors of a call that runs in a worker process.
 
     PoolError
     ├── DeadlineExceededError  the job used up its CPU time; its worker was killed
-    ├── WorkerDiedError        the job ended its worker, or had it answer what it cannot
-    │                          return, and did so to a second one as well
+    ├── WorkerDiedError        the job ended two workers, or made them send an invalid
+    │                          answer
     ├── JobError               the job raised; the worker lives on
-    ├── WorkerLostError        workers were killed, stood still or could not be started
-    │   └── PreloadError       what workers are forked with could not be imported
+    ├── WorkerLostError        workers were killed, hung or could not be started
+    │   └── PreloadError       preloading failed
     └── PoolClosedError        the pool was closed before the call was done
 
-The first three speak of the job, the others of the machine: a caller that scores model
-text may count the first two against the text, never the others.
+The first three are caused by the job, the others by the machine. A caller that scores
+model text may count the first two against the text, never the others.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rg_env.errors import RunError
 
 
 class PoolError(RunError):
-    """Base of every error of a pool."""
+    """Base class of all errors of a pool."""
 
     about = "work in a worker process failed"
 
@@ -33,14 +33,14 @@ class WorkerDiedError(PoolError):
 
 
 class WorkerLostError(PoolError):
-    """No worker has answered, for a reason that is not the job's as far as is known."""
+    """No worker answered, and the job is not known to be the cause."""
 
 
 class RaisedElsewhereError(PoolError):
-    """An exception of another process, SystemExit and MemoryError included.
+    """An exception of another process, including SystemExit and MemoryError.
 
-    Holds text only, of bounded length: class name, message and traceback. Nothing of a
-    job's making is rebuilt in the caller's process.
+    It has only text of bounded length: class name, message and traceback. No object of
+    a job is rebuilt in the caller's process.
     """
 
     def __init__(self, kind: str, message: str, detail: str = "") -> None:
@@ -62,14 +62,14 @@ class JobError(RaisedElsewhereError):
 
 
 class PreloadError(RaisedElsewhereError, WorkerLostError):
-    """What workers are forked with could not be imported, so there is no worker.
+    """Preloading failed, so there is no worker.
 
-    Its `kind` is "" where nothing was raised and the process ended, or did not get
-    done; `message` says which.
+    If nothing was raised, `kind` is "", and `message` says that the process ended or
+    took too long.
     """
 
     def __str__(self) -> str:
-        """Return a sentence with a subject."""
+        """Return the message as a sentence."""
         if self.kind:
             return super().__str__()
         return f"the process that starts workers {self.message}"

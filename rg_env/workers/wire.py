@@ -1,22 +1,27 @@
-"""What the pool and its workers send each other: frames over a socket, plain values.
+"""The protocol between the pool and its workers: frames over a socket, plain values.
 
 A frame is one byte of kind, eight of a number, four of length, and the body. The number
-is the call's, a random one: what a worker sends ahead of a call answers nothing. Calls
-travel to the worker as pickles. What it answers is JSON, read in time linear in its
-size: a worker that ran hostile text may send any bytes, and the process that reads them
-holds the run's keys. They become plain values or a ValueError, and nothing of them is
-run:
+of a call is random, so a frame that a worker sends ahead of a call answers no call.
+Calls are pickles. Answers are JSON, which is parsed in linear time: a worker that ran
+hostile text may send any bytes, and the process that parses them holds the run's keys.
+They become plain values or a ValueError, and no code runs:
 
     None, bool, int, float (also NaN, infinities), str, list, dict    as in JSON
-    tuple                       {"tuple": [...]}, for scorers that tell it from a list
+    tuple                       {"tuple": [...]}, because some scorers need a tuple
     Fraction                    {"Fraction": [numerator, denominator]}
-    dict with integers as keys  {"pairs": [[key, value], ...]}, and one that could be
-                                taken for a row of this table
+    dict with integers as keys  {"pairs": [[key, value], ...]}, also for a dict that
+                                looks like a row of this table
     dataclass                   dict of its fields
-    scalar of numpy             the value of Python that it holds
+    scalar of numpy             its value in Python
 
 Not covered: a hostile worker can still send a wrong value of the right type, which
-`Trust.read` of a call is for.
+`Trust.read` of a call must detect.
+
+Example:
+    >>> pack({"size": (2, 3)})
+    b'{"size":{"tuple":[2,3]}}'
+    >>> unpack(b'{"size":{"tuple":[2,3]}}')
+    {'size': (2, 3)}
 """
 
 from __future__ import annotations
@@ -35,8 +40,8 @@ from typing import Any, NamedTuple
 from rg_env.errors import printable
 
 MAX_BODY_BYTES = 64 * 2**20
-# The longest reply of a worker: an entry of n_queens with all of twelve queens removed
-# has 13 MB, all others less than a tenth. Calls that score take less, see `Trust`.
+# The longest reply of a worker. An entry of n_queens with all twelve queens removed has
+# 13 MB, all others less than a tenth. Calls that score allow less, see `Trust`.
 MAX_REPLY_BYTES = 16 * 2**20
 MAX_REPORT_CHARS = 8_000
 _HEADER = struct.Struct("!BQI")
@@ -44,22 +49,22 @@ _CHUNK_BYTES = 2**16
 
 
 class Frame(IntEnum):
-    """The kinds of frames, and who sends them."""
+    """The kinds of frames; each comment begins with the sender."""
 
-    READY = 1  # worker: waits for a call; JSON of its pid and the layers it lacks
+    READY = 1  # worker: waits for a call; JSON of its pid and its missing layers
     CALL = 2  # pool: run this
-    STARTED = 3  # worker: it is prepared; the job begins now, and so does its deadline
-    RESULT = 4  # worker: what the job returned
-    FAILURE = 5  # worker: (kind, message, detail) of what it raised
-    KILLED = 6  # fork server, after the worker's last word: how others ended it
-    ENDED = 7  # the same: how it ended by what it did itself
+    STARTED = 3  # worker: it is prepared; the job and its deadline begin now
+    RESULT = 4  # worker: the result of the job
+    FAILURE = 5  # worker: (kind, message, detail) of an exception
+    KILLED = 6  # fork server, after the worker's last frame: others ended the worker
+    ENDED = 7  # fork server, after the worker's last frame: it ended by itself
 
 
 _KINDS = frozenset(map(int, Frame))
 
 
 class Message(NamedTuple):
-    """A frame that was received; its number is that of a call, 0 for none."""
+    """A received frame with the number of its call, 0 without one."""
 
     kind: Frame
     number: int
@@ -67,17 +72,17 @@ class Message(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What the fork server says of an end."""
+        """The fork server's description of a worker's end."""
         text = self.body[:MAX_REPORT_CHARS].decode(errors="replace")
         return printable(text, keep="\n")
 
 
 class NoFrameError(EOFError):
-    """What the other side sent is no frame of an allowed size."""
+    """The other side sent no frame of an allowed size."""
 
 
 class Channel:
-    """Frames over a stream socket; one reader and one writer at a time."""
+    """Sends and receives frames; one reader and one writer at a time."""
 
     def __init__(self, stream: socket.socket) -> None:
         self._stream = stream
@@ -93,7 +98,7 @@ class Channel:
         """Send one frame.
 
         Raises:
-            TimeoutError: The other side did not take it in time.
+            TimeoutError: The other side did not read it in time.
             OSError: The other side is gone.
         """
         self._stream.settimeout(timeout_s)
@@ -102,12 +107,12 @@ class Channel:
     def receive(
         self, timeout_s: float | None = None, max_body_bytes: int = MAX_BODY_BYTES
     ) -> Message:
-        """Wait for one whole frame, however slowly it comes.
+        """Wait for one whole frame.
 
         Raises:
-            TimeoutError: It was not there in time.
+            TimeoutError: The frame was not complete in time.
             EOFError: The other side is gone.
-            NoFrameError: It does not send frames of this size.
+            NoFrameError: The other side sent something else.
         """
         end_s = None if timeout_s is None else time.monotonic() + timeout_s
         self._fill(_HEADER.size, end_s)
@@ -144,31 +149,31 @@ class Channel:
 # Nesting of lists and dicts; codeio has 10. Copying and writing recurse.
 MAX_DEPTH = 100
 
-# An entry of n_queens with all of twelve queens removed has 184,616, all others less
-# than a tenth of it.
+# An entry of n_queens with all twelve queens removed has 184,616, all others less than
+# a tenth.
 MAX_CONTAINERS = 250_000
 
-# Digits of an integer that Python reads and writes, which is quadratic.
+# Python parses the digits of an integer in quadratic time.
 MAX_DIGITS = 4_300
 
+# Integers as keys can be chosen to collide. These bounds make that harmless: few keys,
+# all with different hashes.
 MAX_PAIRS = 1_000
-# Integers as keys can be chosen to collide: less than MAX_PAIRS of them, none of the
-# same hash, are no time.
 MAX_KEY = 2**53
 
 _LEAVES = frozenset({type(None), bool, int, float, str})
 
 
 def pack(value: object) -> bytes:
-    """Return the JSON of a value, TypeError if it holds what is not in the table."""
-    # msgspec's own would lose without a word what a scorer depends on: a tuple becomes
-    # a list, a NaN null, an integer that is a key text, a set or a date something else.
+    """Return the JSON of a value; raises TypeError for a type not in the table."""
+    # msgspec would silently change values: a tuple to a list, NaN to null, an integer
+    # key to text, a set or a date to something else.
     return json.dumps(_plain(value), separators=(",", ":")).encode()
 
 
 def unpack(body: bytes) -> Any:
-    """Return the value of a JSON that anyone may have written, or ValueError."""
-    # Before any is built, so those in strings are counted too.
+    """Return the value of untrusted JSON; raises ValueError if it is invalid."""
+    # Before anything is built, so brackets in strings count, too.
     if body.count(b"[") + body.count(b"{") > MAX_CONTAINERS:
         raise ValueError(f"more than {MAX_CONTAINERS} lists and dicts")
     try:
@@ -189,7 +194,7 @@ def _plain(value: Any) -> Any:
     if kind is dict:
         is_row = len(value) == 1 and not _RESTORE.keys().isdisjoint(value)
         if is_row or not all(type(key) is str for key in value):
-            # With the bounds of the reader, so that whatever is sent can be read.
+            # With the bounds of the reader, so that everything sent can be read.
             pairs = _dict(list(value.items())).items()
             return {"pairs": [[key, _plain(held)] for key, held in pairs]}
         return {key: _plain(held) for key, held in value.items()}
@@ -197,9 +202,9 @@ def _plain(value: Any) -> Any:
         return {"Fraction": [value.numerator, value.denominator]}
     if dataclasses.is_dataclass(value) and kind is not type:
         return _plain(vars(value))
-    # There is none before somebody has imported numpy, and this module does not.
-    scalar: Any = getattr(sys.modules.get("numpy"), "generic", ())
-    if isinstance(value, scalar):
+    # This module does not import numpy; without it, there are no such scalars.
+    numpy = sys.modules.get("numpy")
+    if numpy and isinstance(value, numpy.generic):
         return _plain(value.item())
     raise TypeError(f"{kind.__module__}.{kind.__qualname__} is not plain data")
 
@@ -221,7 +226,7 @@ def _restored(value: Any, room: int) -> Any:
 
 
 def _is_flat(values: list[Any]) -> bool:
-    """Say it quickly: most lists are rows of a grid."""
+    """Return whether a list has only leaves; quick, because most are rows of a grid."""
     return _LEAVES.issuperset(map(type, values))
 
 
@@ -232,7 +237,7 @@ def _integer(digits: str) -> int:
 
 
 def _fraction(held: list[int]) -> Fraction:
-    # Of text, Fraction("1e999999999") would compute for ever.
+    # Fraction("1e999999999") would compute forever.
     if [type(number) for number in held] != [int, int]:
         raise ValueError("a Fraction is two integers")
     return Fraction(*held)

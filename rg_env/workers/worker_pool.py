@@ -1,22 +1,21 @@
-"""Run calls in worker processes that can be killed.
+"""Runs calls in worker processes that can be killed.
 
-`WorkerPool` hands each call to one of a fixed number of worker processes. A call
-that uses up the CPU time of its deadline fails alone; its worker is replaced within
-milliseconds by a fork of a process that has everything imported (see
-fork_server_program.py). A call whose worker ends is run again on another one: it fails
-as `WorkerDiedError` only where it ends that one too, and as `WorkerLostError` where
-others, such as a kernel without memory, end one after the other.
+`WorkerPool` gives each call to one of a fixed number of worker processes. If a call
+uses up the CPU time of its deadline, only this call fails. Its worker is replaced
+within milliseconds by a fork of a process that has everything imported (see
+fork_server_program.py). If a worker ends, its call is run again on another one. The
+call fails with `WorkerDiedError` if it ends that worker, too, and with
+`WorkerLostError` if others, such as a kernel without memory, end several workers.
 
-A deadline is CPU time that the worker has used, read from the kernel's clock of its
-process: on a busy machine a job has as much of it as on an idle one, and no worker can
-say otherwise. One that sleeps uses none and is ended by a limit of wall time.
+A deadline is CPU time, read from the kernel's clock of the worker process. So a job has
+the same time on a busy machine as on an idle one, and a worker cannot forge it. A
+worker that sleeps uses no CPU time; a limit of wall time ends it.
 
-Covered: hangs that hold the interpreter lock, os._exit, abort, running out of
-memory, output, cancelled callers, results that run code, hang or grow when they are
-read, a killed owner, a forked one, killed workers.
-What a job can reach outside its process is hardening.py's, what it leaves changed for
-the next call of the same worker is process_state.py's; both say what they do not cover.
-Linux only. A library does not do this: see docs/measurements.md.
+Covered: hangs that hold the interpreter lock, os._exit, abort, running out of memory,
+output, cancelled callers, results that run code, hang or grow when they are parsed, a
+killed owner, a forked owner, killed workers. hardening.py restricts the access of a job
+to other resources, and process_state.py resets the process between two calls; both list
+what they do not cover. Linux only. docs/measurements.md says why no library is used.
 """
 
 from __future__ import annotations
@@ -70,22 +69,24 @@ T = TypeVar("T")
 _printable = functools.partial(printable, keep="\n")
 
 DEFAULT_MEMORY_LIMIT_BYTES = 2 * 2**30
-# Where nobody says how many; one is kept free for scoring.
-FEWEST_WORKERS, MOST_WORKERS = 2, 8
-# Workers that a call gets where others end them.
+# Bounds of the default number; one worker is kept free for scoring.
+FEWEST_WORKERS = 2
+MOST_WORKERS = 8
+# Attempts of a call if others end its workers.
 MAX_ATTEMPTS = 5
-# Workers that it gets where its job ends them: the first may have been spoilt.
+# Attempts of a call if its job ends the workers; an earlier job may have broken the
+# first one.
 MAX_OWN_ENDS = 2
-# A fork and what is loaded again after it take 20 ms of CPU time: by so many groups a
-# twentieth of what a group takes in all.
+# A fork and repeated imports take 20 ms of CPU time. After so many groups, that is a
+# twentieth of the whole time of a group.
 BRIEF_CALLS = 24
-# CPU time from a call's arrival to the beginning of its job.
+# CPU time between the arrival of a call and the beginning of its job.
 PREPARING_LIMIT_S = 30.0
 LEAST_WALL_LIMIT_S = 60.0
-# Wall time for each second of a deadline. A worker that sleeps is ended by this; one
-# that gets a twentieth of a core, after all other processes of the machine, is not.
+# Wall time for each second of a deadline. It ends a worker that sleeps, but not one
+# that gets a twentieth of a core on a busy machine.
 WALL_LIMIT_FACTOR = 20.0
-# Between two readings of the clock.
+# The shortest time between two reads of the clock.
 LEAST_WAIT_S = 0.01
 JOIN_LIMIT_S = 1.0
 
@@ -96,22 +97,24 @@ os.register_at_fork(after_in_child=lambda: [*map(WorkerPool._begin, _open_pools)
 
 
 def default_pool_size() -> int:
-    """Return half the number of cores, within the bounds."""
+    """Return half the number of cores, from 2 to 8."""
     return max(FEWEST_WORKERS, min(MOST_WORKERS, (os.cpu_count() or 1) // 2))
 
 
 @dataclasses.dataclass(frozen=True)
 class Trust:
-    """How far the answer of a worker is trusted.
+    """The trust in the answer of a worker, and the limits of a call.
 
     Attributes:
-        read: Makes the result of what was answered, which has the type that the job
-            is annotated with; raises ValueError if the call cannot return that.
-        brief: Whether the call may take over its worker, which then does no other
-            calls and is replaced after `max_calls` of them.
-        prepare: Called in the worker before the job begins and its deadline runs, to
-            load and keep what the job needs; pickled. It must not depend on what is
-            not to be believed.
+        max_reply_bytes: The longest answer.
+        read: Makes the result from an answer of the job's annotated type; raises
+            ValueError if the job cannot return this.
+        brief: Whether the job might take over its worker, which then runs only such
+            calls and is replaced after `max_calls`.
+        max_calls: The number of brief calls of a worker.
+        prepare: A pickled function that the worker calls before the job and its
+            deadline begin, to load and keep its data. It must not depend on untrusted
+            values.
         wall_limit_s: Wall time of the job; 0 for a multiple of its deadline.
     """
 
@@ -127,22 +130,27 @@ BELIEVED = Trust()
 
 
 class WorkerPool:
-    """A fixed number of worker processes; calls beyond it wait, first come first.
+    """A fixed number of worker processes; further calls wait in a queue.
 
-    Nothing is started before the first call, which therefore waits for the preloading.
-    So it is in a forked child too, whose calls get workers of the child's own. Calls
-    from before the fork are answered in the parent alone.
+    Nothing is started before the first call, which waits for the preloading. A forked
+    child of this process starts workers of its own. Only the parent gets the results of
+    calls from before the fork.
 
     Args:
-        num_workers: How many calls run at once; positive, or None for half the cores.
-        memory_limit_bytes: Address space of a worker, the preloaded modules included;
-            None for no limit.
-        preload: Modules imported once, before any worker is forked; after a colon, a
-            function of the module that is called then, and after another one the text
-            that it is given.
+        num_workers: The number of calls that run at once; None for half the cores.
+        memory_limit_bytes: Address space of a worker, including preloaded modules; None
+            for no limit.
+        preload: Modules that are imported once, before any worker is forked. Each is
+            "module", "module:function" to call a function, or
+            "module:function:argument".
 
     Attributes:
-        deaths: Workers that have ended under a call, but for those that the pool ended.
+        deaths: The number of workers that ended during a call and not by the pool.
+
+    Example:
+        pool = WorkerPool(2, preload=["reasoning_gym.factory"])
+        gcd = pool.call(math.gcd, 12, 18, deadline_s=1.0)
+        pool.close()
     """
 
     def __init__(
@@ -162,10 +170,10 @@ class WorkerPool:
         atexit.register(self.close)
 
     def _begin(self) -> None:
-        """Begin without workers and calls; a forked child has none of its parent's."""
+        """Start without workers and calls, also in a forked child."""
         self._fork_server = ForkServer(self.preload, self._memory_limit_bytes)
-        self._close_lock = threading.RLock()  # a refused call's callback may close too
-        self._lock = threading.Lock()  # guards all below, and _closed
+        self._close_lock = threading.RLock()  # a callback of a failed call may close
+        self._lock = threading.Lock()  # guards the attributes below, and _closed
         self._waiting: OrderedDict[Future[Any], _Call] = OrderedDict()
         self._threads = [
             _Thread(self._fork_server, self._next_call, self._note_death)
@@ -176,7 +184,7 @@ class WorkerPool:
 
     @property
     def sandbox_layers(self) -> tuple[str, ...]:
-        """The layers (hardening.py) that protect from workers; () before the first."""
+        """The active layers of hardening.py; () before the first worker."""
         missing = self._fork_server.missing_layers
         if missing is None:
             return ()
@@ -191,7 +199,7 @@ class WorkerPool:
         deadline_s: float,
         trust: Trust = BELIEVED,
     ) -> Future[T]:
-        """As `run`, without waiting for the result; thread-safe."""
+        """Start a job like `run`, and return its future; thread-safe."""
         return self._enqueue(_Call(job, args, deadline_s, trust)).future
 
     async def run(
@@ -202,20 +210,20 @@ class WorkerPool:
         deadline_s: float,
         trust: Trust = BELIEVED,
     ) -> T:
-        """Return the result of a job; to cancel it kills the call.
+        """Return the result of a job; cancellation kills the call.
 
-        wire.py says what a result may hold.
+        wire.py lists the types of results.
 
         Args:
             job: A function that workers can import, so not one of `__main__`.
-            *args: Its arguments; pickled.
-            deadline_s: CPU time that the worker may use from the job's beginning on.
-            trust: How far what the worker answers is believed.
+            *args: The arguments of the job; pickled.
+            deadline_s: CPU time of the job.
+            trust: The trust in the answer of the worker.
 
         Raises:
             PoolError: See pool_errors.py.
-            ValueError: The call is too long.
-            pickle.PicklingError, TypeError, AttributeError: It does not pickle.
+            ValueError: The pickled call is too long.
+            pickle.PicklingError, TypeError, AttributeError: The call does not pickle.
         """
         call = self._enqueue(_Call(job, args, deadline_s, trust))
         try:
@@ -231,7 +239,7 @@ class WorkerPool:
         deadline_s: float,
         trust: Trust = BELIEVED,
     ) -> T:
-        """As `run`, for callers without an event loop; thread-safe."""
+        """Run a job like `run`, for callers without an event loop; thread-safe."""
         call = self._enqueue(_Call(job, args, deadline_s, trust))
         try:
             return cast(T, call.future.result())
@@ -239,7 +247,7 @@ class WorkerPool:
             call.abandon()
 
     def close(self) -> None:
-        """End every worker and fail what is pending; idempotent, from any thread."""
+        """End every worker and fail pending calls; idempotent, from any thread."""
         with self._close_lock:
             with self._lock:
                 if self._closed:
@@ -248,18 +256,18 @@ class WorkerPool:
                 waiting = list(self._waiting)
                 self._waiting.clear()
             atexit.unregister(self.close)
-            # Outside of the lock, which the callbacks of a future take.
+            # Outside the lock, because callbacks of a future take it.
             for future in waiting:
                 if future.set_running_or_notify_cancel():
                     future.set_exception(PoolClosedError("the pool was closed"))
-            # First: this wakes the threads that wait for a worker.
+            # This comes first, because it wakes the threads that wait for a worker.
             self._fork_server.close()
             for thread in self._threads:
                 thread.close()
             _open_pools.discard(self)
 
     def _enqueue(self, call: _Call) -> _Call:
-        """Hand the call to an idle worker or let it wait, behind those that do."""
+        """Give the call to an idle worker, or append it to the queue."""
         with self._lock:
             if self._closed:
                 raise PoolClosedError("the pool is closed")
@@ -267,13 +275,13 @@ class WorkerPool:
                 self._idle_for(call).take(call)
             else:
                 self._waiting[call.future] = call
-        # Outside of the lock: of a future that is done, this calls `_forget` at once.
+        # Outside the lock: if the future is done, this calls `_forget` at once.
         call.future.add_done_callback(self._forget)
         return call
 
     def _idle_for(self, call: _Call) -> _Thread:
-        """Take the idle worker that ran the same kind last, or else the newest."""
-        # One that does all jobs would build what each needs: time and memory.
+        """Take the idle worker that ran this kind last, or else the newest."""
+        # A worker that runs all kinds of jobs would load the data of each.
         for place in range(len(self._idle) - 1, -1, -1):
             if self._idle[place].last_kind == call.kind:
                 return self._idle.pop(place)
@@ -287,7 +295,7 @@ class WorkerPool:
             return None
 
     def _note_death(self, how: str) -> None:
-        """Count a worker that ended under a call, and say it ever more seldom."""
+        """Count a worker that ended during a call; log this with growing intervals."""
         with self._lock:
             self.deaths += 1
             count = self.deaths
@@ -303,17 +311,17 @@ class WorkerPool:
             self._waiting.pop(future, None)
 
 
-# -- one call, the thread that feeds it to workers, and a worker -----------------------
+# -- one call, the thread that passes it to workers, and a worker ----------------------
 
 
 @functools.cache
 def _returns(job: Callable[..., Any]) -> Any:
-    """Return the type that a job is annotated with."""
+    """Return the annotated return type of a job."""
     return typing.get_type_hints(job).get("return", Any)
 
 
 class _Call:
-    """A pickled job, its deadline and its future; knows the worker that runs it."""
+    """A pickled job, its deadline, its future and the worker that runs it."""
 
     def __init__(
         self,
@@ -322,11 +330,12 @@ class _Call:
         deadline_s: float,
         trust: Trust,
     ) -> None:
-        self.trust, self.deadline_s = trust, deadline_s
+        self.trust = trust
+        self.deadline_s = deadline_s
         self.kind = (job, trust.brief)
         self.future: Future[Any] = Future()
         self.abandoned = False
-        # In the thread of the caller, who gets the error of what does not pickle.
+        # In the caller's thread, so that the caller gets errors of pickling.
         order = (trust.prepare, job, args, trust.max_reply_bytes)
         self.body = pickle.dumps(order, pickle.HIGHEST_PROTOCOL)
         if len(self.body) > MAX_BODY_BYTES:
@@ -335,7 +344,7 @@ class _Call:
         self._worker: _Worker | None = None
 
     def run_on(self, worker: _Worker) -> Any:
-        # So that `abandon` is either seen here or finds the worker to kill.
+        # `abandon` is either seen here, or it finds the worker to kill.
         with self._lock:
             if self.abandoned:
                 raise WorkerLostError("the caller has left")
@@ -357,7 +366,7 @@ class _Call:
                 self._worker.kill()
 
     def _read(self, kind: Frame, body: bytes) -> Any:
-        """Turn an answer into a value; the boundary to what a worker made up."""
+        """Turn an untrusted answer into a value."""
         try:
             value = unpack(body)
             if kind is Frame.FAILURE:
@@ -368,7 +377,7 @@ class _Call:
         except (TypeError, ValueError) as error:
             reason = _printable(str(error)[:MAX_MESSAGE_CHARS])
             raise WorkerDiedError(
-                f"the worker answered what cannot be: {reason}"
+                f"the worker sent an invalid reply: {reason}"
             ) from None
         raise JobError(
             _printable(name[:MAX_MESSAGE_CHARS]),
@@ -378,11 +387,11 @@ class _Call:
 
 
 class _Thread:
-    """Runs the calls it is given, one at a time, on worker processes of its own.
+    """A thread that runs one call at a time on worker processes of its own.
 
-    One worker process serves the brief calls and another one all other calls. Each is
-    forked for its first call. `next_call` is asked after each call; None sends the
-    thread to wait.
+    One worker process runs the brief calls and another one all other calls. Each is
+    forked for its first call. After each call, the thread calls `next_call`; if that
+    returns None, the thread waits.
     """
 
     def __init__(
@@ -397,22 +406,22 @@ class _Thread:
         self._note_death = note_death
         self._workers: dict[bool, _Worker | None] = {}  # by whether calls are brief
         self._inbox: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
-        # A daemon: Python joins all other threads before atexit closes the pool.
+        # A daemon, because Python joins other threads before atexit closes the pool.
         self._thread = threading.Thread(
             target=self._live, name="worker-thread", daemon=True
         )
 
     def take(self, call: _Call) -> None:
-        """Serve this call next; for a thread that waits, one caller at a time."""
+        """Run this call next; only for a waiting thread, one caller at a time."""
         self.last_kind = call.kind
         self._inbox.put(call)
         if self._thread.ident is None:
             self._thread.start()
 
     def close(self) -> None:
-        """End the thread, when the fork server is closed."""
+        """End the thread after the fork server is closed."""
         self._inbox.put(None)
-        # A callback of the last future may be what closes the pool.
+        # A callback of the last future may close the pool in this thread.
         if self._thread.ident not in (None, threading.get_ident()):
             self._thread.join(JOIN_LIMIT_S)
 
@@ -421,7 +430,7 @@ class _Thread:
             while call is not None:
                 if call.future.set_running_or_notify_cancel():
                     self._answer(call)
-                # Not kept while the thread waits: it holds the arguments of the job.
+                # The old call, which holds the arguments of its job, is dropped.
                 call = self._next_call(self)
         for brief in list(self._workers):
             self._clear(brief)
@@ -442,13 +451,13 @@ class _Thread:
         try:
             result = self._run(call)
         except PoolError as error:
-            # What was raised in a worker leaves it as it was.
+            # An exception of the job leaves the worker intact.
             if not isinstance(error, JobError):
                 self._clear(brief)
-            # The end of the fork server looks like a loss to the calls under way.
+            # If the fork server was closed, running calls see their worker end.
             if isinstance(error, WorkerLostError) and self._fork_server.closed:
                 error = PoolClosedError("the pool was closed")
-            # The frames of this thread would keep the call alive with its error.
+            # The traceback would keep the call alive.
             call.future.set_exception(error.with_traceback(None))
         else:
             call.future.set_result(result)
@@ -456,20 +465,21 @@ class _Thread:
         if brief and worker is not None and worker.calls >= call.trust.max_calls:
             self._clear(brief)
         if brief in self._workers and self._workers[brief] is None:
-            # Before the next call needs it; that call will say if it fails.
+            # Ahead of the next call; if this fails, that call reports it.
             with contextlib.suppress(NotStartedError, WorkerLostError, PoolClosedError):
                 self._worker(brief)
 
     def _run(self, call: _Call) -> Any:
-        """Run it on the worker; where that ends under it, on another."""
-        brief, own_ends = call.trust.brief, 0
+        """Run a call; if its worker ends, run it again on another one."""
+        brief = call.trust.brief
+        own_ends = 0
         for _ in range(MAX_ATTEMPTS):
             try:
                 result = call.run_on(self._worker(brief))
             except (NotStartedError, _KilledError, WorkerDiedError) as error:
                 ended = error
             else:
-                # It may have been killed just after its answer.
+                # The worker may have been killed just after its answer.
                 if call.abandoned:
                     self._clear(brief)
                 return result
@@ -480,11 +490,11 @@ class _Thread:
             own_ends += isinstance(ended, WorkerDiedError)
             if own_ends == MAX_OWN_ENDS:
                 raise ended
-        raise WorkerLostError(f"{MAX_ATTEMPTS} workers ended, the last one so: {ended}")
+        raise WorkerLostError(f"{MAX_ATTEMPTS} workers ended, the last one: {ended}")
 
 
 class _KilledError(Exception):
-    """The worker was ended by others, so the call may go to another one."""
+    """Others ended the worker, so another one may run the call."""
 
 
 class _Worker:
@@ -494,33 +504,34 @@ class _Worker:
         self._channel = channel
         self.kill = kill
         self.calls = 0
-        self._clock_id = ((~pid) << 3) | 2  # as Linux' clock_getcpuclockid() has it
+        self._clock_id = ((~pid) << 3) | 2  # as in Linux' clock_getcpuclockid()
         self._used_s = 0.0
 
     def run(self, call: _Call) -> tuple[Frame, bytes]:
         """Run one call and return its RESULT or FAILURE."""
         self.calls += 1
-        number, max_bytes = secrets.randbits(64), call.trust.max_reply_bytes
+        number = secrets.randbits(64)
+        max_bytes = call.trust.max_reply_bytes
         try:
-            self._channel.send(Frame.CALL, call.body, START_LIMIT_S, number)
+            self._channel.send(Frame.CALL, call.body, START_LIMIT_S, number=number)
             first = self._receive(PREPARING_LIMIT_S, max_bytes)
         except DeadlineExceededError as error:
-            # The job has not begun, so this says nothing of it.
+            # The job has not begun, so it is not the cause.
             raise WorkerLostError(f"preparing the job: {error}") from None
         except (OSError, EOFError) as error:
             raise NotStartedError("the worker ended before the job began") from error
         if first.kind is Frame.KILLED:
             raise _KilledError(first.text)
         if first.number != number or first.kind not in (Frame.STARTED, Frame.FAILURE):
-            raise NotStartedError("the worker ended, or spoke, before the job began")
-        if first.kind is Frame.FAILURE:  # it cannot read the call, or prepare it
+            raise NotStartedError("the worker ended, or sent, before the job began")
+        if first.kind is Frame.FAILURE:  # the call cannot be unpickled or prepared
             return first.kind, first.body
         try:
             answer = self._receive(call.deadline_s, max_bytes, call.trust.wall_limit_s)
         except NoFrameError:
-            raise WorkerDiedError("the worker sent what is no answer") from None
+            raise WorkerDiedError("the worker sent no valid frame") from None
         except EOFError:
-            # The fork server holds that end too, and reports before it closes it.
+            # The fork server has this end, too, and sends a report before it closes.
             raise _KilledError("ended with its fork server") from None
         if answer.kind is Frame.ENDED:
             raise WorkerDiedError(f"the worker {answer.text}")
@@ -528,7 +539,7 @@ class _Worker:
             raise _KilledError(answer.text)
         is_answer = answer.kind in (Frame.RESULT, Frame.FAILURE)
         if answer.number != number or not is_answer:
-            raise WorkerDiedError("the worker sent what answers no call")
+            raise WorkerDiedError("the worker sent a frame that answers no call")
         return answer.kind, answer.body
 
     def close(self) -> None:
@@ -536,7 +547,7 @@ class _Worker:
         self._channel.close()
 
     def _receive(self, cpu_s: float, max_bytes: int, wall_s: float = 0.0) -> Message:
-        """Wait for a frame until the worker has used so much CPU time from now on."""
+        """Wait for a frame until the worker has used so much more CPU time."""
         wall_s = wall_s or max(LEAST_WALL_LIMIT_S, WALL_LIMIT_FACTOR * cpu_s)
         end_s = time.monotonic() + wall_s
         limit_s = self._read_clock() + cpu_s
@@ -547,14 +558,14 @@ class _Worker:
                     f"the worker used {cpu_s - left_s:.3g} s of CPU time in"
                     f" {wall_s:g} s: it waits, or the machine is too busy"
                 )
-            # A process of one thread needs at least as much wall time as is left.
+            # A process of one thread needs at least this wall time for the rest.
             wait_s = min(wait_s, max(left_s, LEAST_WAIT_S))
             with contextlib.suppress(TimeoutError):
                 return self._channel.receive(wait_s, max_bytes)
         raise DeadlineExceededError(f"not done after {cpu_s:g} s of CPU time")
 
     def _read_clock(self) -> float:
-        # Of one that has ended it is what was read last: the word of its end is coming.
+        # The clock of a process that has ended cannot be read; its report is coming.
         with contextlib.suppress(OSError):
             self._used_s = time.clock_gettime(self._clock_id)
         return self._used_s
@@ -564,7 +575,7 @@ class _Worker:
 
 
 class _BlockingPool:
-    """A pool whose `run` blocks, so a coroutine that awaits it is not suspended."""
+    """A pool with a blocking `run`, so a coroutine that awaits it is not suspended."""
 
     def __init__(self, pool: WorkerPool) -> None:
         self.preload = pool.preload
@@ -577,16 +588,14 @@ class _BlockingPool:
 def run_blocking(
     job: Callable[[WorkerPool], Coroutine[Any, Any, T]], pool: WorkerPool
 ) -> T:
-    """Return the result of a coroutine that awaits nothing but `pool.run`.
+    """Return the result of the coroutine `job(pool)`, which awaits only `pool.run`.
 
-    `job` makes the coroutine of the pool that it is given.
+    Callers without an event loop, and in threads with a running one, can use it.
     """
-    # So code for an event loop is of use to callers without one, and in threads that
-    # already run one.
     coroutine = job(cast(WorkerPool, _BlockingPool(pool)))
     try:
-        # It never suspends, so the first step is also its last.
+        # It never suspends, so the first step is also the last one.
         coroutine.send(None)
     except StopIteration as end:
         return cast(T, end.value)
-    raise RuntimeError(f"{coroutine} waits for something else than a worker")
+    raise RuntimeError(f"{coroutine} awaits something other than a worker")

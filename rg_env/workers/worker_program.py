@@ -1,9 +1,9 @@
-"""The life of one worker process: take a call, run it, answer, take the next.
+"""The loop of one worker process: receive a call, run it, answer, repeat.
 
-Runs in a fork of the fork server and never returns. Whatever a job raises becomes a
-FAILURE frame; what a job can do beyond raising (hang, exit, crash, take all memory) is
-the pool's to notice from outside. What a worker cannot do is in hardening.py, what is
-put back between two calls in process_state.py; each names what it does not cover.
+It runs in a fork of the fork server and never returns. Any exception of a job becomes a
+FAILURE frame. The pool notices from outside if a job hangs, exits, crashes or takes all
+memory. hardening.py restricts the process, and process_state.py resets it between two
+calls; both list what they do not cover.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ def serve(
     readable: tuple[str, ...],
     memory_limit_bytes: int | None,
 ) -> NoReturn:
-    """Answer calls until the pool hangs up or the process is spent."""
-    # Before `harden`, whose filter of system calls denies it.
+    """Answer calls until the pool closes the channel or the process is used up."""
+    # Before `harden`, because its seccomp filter denies this call.
     _die_with(server_pid)
     state = ProcessState(folder)
-    # It could not write any, and would try at each import.
+    # A worker could not write bytecode, and would try at each import.
     sys.dont_write_bytecode = True
     missing_layers = harden(folder, readable, memory_limit_bytes)
     start_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -54,14 +54,14 @@ def serve(
             break
         kind, reply, spent = _run(channel, number, body)
         channel.send(kind, reply, number=number)
-        # A fork is cheap; a worker that grew or runs something else is not reused.
+        # A fork is cheap, so a worker that grew or runs a thread is not reused.
         spent = spent or _is_spent(start_kib) or not state.restore()
     os._exit(0)
 
 
 def _die_with(server_pid: int) -> None:
     syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
-    # It may have ended before the line above, and then no signal comes.
+    # If the server ended before the line above, no signal comes.
     if os.getppid() != server_pid:
         os._exit(1)
 
@@ -76,10 +76,10 @@ def _is_spent(start_kib: int) -> bool:
 
 
 def _run(channel: Channel, number: int, body: bytes) -> tuple[Frame, bytes, bool]:
-    """Run one call; the boundary at which a job's exception becomes text.
+    """Run one call, and turn an exception of its job into text.
 
     Returns:
-        The kind and body of the answer, and whether the process is spent.
+        The kind and body of the answer, and whether the process is used up.
     """
     try:
         prepare, job, args, max_bytes = pickle.loads(body)  # noqa: S301 - made by the pool
@@ -96,11 +96,16 @@ def _run(channel: Channel, number: int, body: bytes) -> tuple[Frame, bytes, bool
 
 
 def describe(error: BaseException) -> tuple[str, str, str]:
-    """Kind, message and detail of an exception that may itself be hostile."""
+    """Return kind, message and detail of an exception, which may be hostile.
+
+    Example:
+        >>> describe(ValueError("no answer"))[:2]
+        ('ValueError', 'no answer')
+    """
     kind = str(type(error).__name__)[:MAX_MESSAGE_CHARS]
     try:
         message = str(error)[:MAX_MESSAGE_CHARS]
         lines = traceback.format_exception(error, limit=MAX_TRACEBACK_FRAMES)
         return kind, message, "".join(lines)[-MAX_DETAIL_CHARS:]
-    except BaseException as failure:  # noqa: BLE001 - its __str__ is the job's too
+    except BaseException as failure:  # noqa: BLE001 - its __str__ may be the job's
         return kind, "", f"not described: {type(failure).__name__}"

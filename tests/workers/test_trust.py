@@ -59,7 +59,7 @@ NO_ANSWERS = {
 @pytest.mark.processes
 @pytest.mark.parametrize("case", NO_ANSWERS)
 def test_frame_that_is_no_answer_of_the_call_is_the_end_of_its_worker(single, case):
-    said = "what cannot be" if "failure" in case else None
+    said = "invalid reply" if "failure" in case else None
     with pytest.raises(WorkerDiedError, match=said):
         execute(single, CHANNEL + NO_ANSWERS[case])
     assert evaluate(single, "'right'") == "right"
@@ -108,7 +108,7 @@ OF_SCORES = Trust(read=functools.partial(read_rows, ["4"]))
     ],
 )
 def test_scores_that_cannot_be_are_the_end_of_their_worker(pool, answered):
-    with pytest.raises(WorkerDiedError, match="what cannot be"):
+    with pytest.raises(WorkerDiedError, match="invalid reply"):
         pool.call(eval, answered, deadline_s=LONG_S, trust=OF_SCORES)
 
 

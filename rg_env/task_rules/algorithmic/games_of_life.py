@@ -24,11 +24,11 @@ def _ends_as_it_began(entry: Entry) -> bool:
 
 
 def _faster_evolve2d(own: Any) -> Callable[..., Any]:
-    """Return `evolve2d`, faster where the rule is that of the game of life.
+    """Return an `evolve2d` that is faster for the rule of the game of life.
 
-    The library's recursive cache is built for rules that cost more than a sum of nine.
+    The library's recursive cache costs more than the sum of nine cells that it saves.
     """
-    # The main process imports this module as well, and needs no numpy.
+    # The main process imports this module too, and does not need numpy.
     import numpy as np
 
     life_rule = importlib.import_module("cellpylib").game_of_life_rule
@@ -48,7 +48,7 @@ def _faster_evolve2d(own: Any) -> Callable[..., Any]:
 
 
 def _next_board(board: Any) -> Any:
-    """Return the next board of 0 and 1; shape and type stay, edges wrap around."""
+    """Return the next board of 0 and 1, with the same shape and type; edges wrap."""
     import numpy as np
 
     of_three = board + np.roll(board, 1, axis=0) + np.roll(board, -1, axis=0)
@@ -73,12 +73,17 @@ GAME_OF_LIFE = TaskRules(
             2: {"filled_cells": 1250},
             3: {"filled_cells": 7840, "grid_size_x": 99, "grid_size_y": 99},
         },
-        "every level has the 10 living cells of the defaults, because the share that"
-        " it asks for is not read, so that the empty board is right in 99 of 100 items"
-        " from level 1 on; and the right answer of level 3 has 20,201 characters",
+        "every level has the 10 living cells of the defaults, because the library"
+        " ignores the share of a level, so that the empty board is right in 99 of 100"
+        " items from level 1 on; and the right answer of level 3 has 20,201 characters",
     ),
     faster=(
-        FasterFunction("cellpylib", "evolve2d", "8cdd09deb4158caf", _faster_evolve2d),
+        FasterFunction(
+            module="cellpylib",
+            name="evolve2d",
+            digest="8cdd09deb4158caf",
+            make=_faster_evolve2d,
+        ),
     ),
 )
 
@@ -91,13 +96,13 @@ GAME_OF_LIFE_HALTING = TaskRules(
     fix=one_answer(),
     item_checks=(
         ItemCheck(
-            "question shows three dots in the place of most cells",
+            "question shows three dots instead of most cells",
             lambda entry: "..." in entry["question"],
         ),
     ),
     level_repair=LevelRepair(
         {level: {"grid_size_x": 30, "grid_size_y": 30} for level in (2, 3)},
         "levels 2 and 3 ask for boards of more than 1,000 cells, and the question shows"
-        " 36 cells of those",
+        " only 36 cells",
     ),
 )

@@ -16,7 +16,7 @@ from rg_env.task_rules.rules import (
     TaskRules,
 )
 
-# The share of graphs for which giving the colors in turn may be right.
+# The largest share of graphs for which a fixed coloring may be right.
 MOST_COLORED = 0.2
 
 
@@ -34,13 +34,14 @@ def _each_vertex_once(answer: str, entry: Entry, library: LibraryScore) -> float
 
 
 def _has_few_edges(entry: Entry) -> bool:
-    """Say whether a fixed coloring is right for too many graphs of this size.
+    """Return whether a fixed coloring is right for too many graphs of this size.
 
-    The colors in turn are the best of them: no other fixed coloring gives fewer pairs
+    The best fixed coloring assigns the colors in turn: no other one gives fewer pairs
     of vertices the same color.
     """
     puzzle = entry["metadata"]["puzzle"]
-    vertices, edges = len(puzzle["vertices"]), len(puzzle["edges"])
+    vertices = len(puzzle["vertices"])
+    edges = len(puzzle["edges"])
     size, larger = divmod(vertices, len(puzzle["color_options"]))
     colors = len(puzzle["color_options"])
     same = larger * comb(size + 1, 2) + (colors - larger) * comb(size, 2)

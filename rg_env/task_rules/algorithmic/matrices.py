@@ -39,18 +39,22 @@ _OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
         [x for at, x in enumerate(row, 1) if at % of["n"]] for row in matrix
     ],
 }
-"""The library's operations; turns and mirrors have names of what they do."""
+"""The library's operations; turns and mirrors are named by their effect."""
 
 
 def _other_turns_and_mirrors(entry: Entry) -> Iterator[Entry]:
-    """Yield the entry with turns to the left, and with mirrors the other way round."""
+    """Yield the entry for each other meaning of turns and mirrors.
+
+    Turns may go to the left, and a mirror may swap rows instead of columns.
+    """
     for quarters, (h, v) in product((1, 3), permutations(("rows", "columns"))):
         matrix = entry["metadata"]["matrix"]
         for of in entry["metadata"]["operations"]:
             kind = {"hmirror": h, "vmirror": v}.get(of["transform"], of["transform"])
             times = 1
             if kind == "rotate":
-                kind, times = "quarter turn", int(of["degrees"]) // 90 * quarters % 4
+                kind = "quarter turn"
+                times = int(of["degrees"]) // 90 * quarters % 4
             for _ in range(times):
                 matrix = _OPERATIONS[kind](matrix, of)
         yield {**entry, "answer": "\n".join(" ".join(map(str, row)) for row in matrix)}
@@ -69,9 +73,9 @@ ASKED_DECIMALS = 2
 
 
 def _pooled(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score a matrix that is correct to two decimals.
+    """Score a matrix that is correct to two decimals, or to as many as it is written.
 
-    A number with more decimals is correct to as many. A column may be written as a row.
+    A column may be written as a row.
     """
     right = entry["metadata"]["solution"]
     rows = [row.split() for row in answer.split("\n") if row.strip()]
@@ -102,7 +106,7 @@ POOL_MATRIX = TaskRules(
     "pool_matrix",
     notation=grid_of(DECIMAL),
     fix=ScorerFix(
-        fault="What follows a `#` is ignored, and numbers wrong by 1 % score 1.0.",
+        fault="Ignores the text behind a `#`; numbers that are off by 1 % score 1.0.",
         score=_pooled,
     ),
     item_checks=(

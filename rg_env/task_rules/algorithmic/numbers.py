@@ -47,13 +47,13 @@ JUGS = TaskRules(
     "jugs",
     notation=as_json,
     fix=ScorerFix(
-        fault="Ignores whatever follows a move.",
+        fault="Ignores the text behind a move.",
         score=_moves_of_jugs,
     ),
     item_checks=(
         ItemCheck(
-            "answer is that there is none, because the library searches with all jugs"
-            " and solves with the first three",
+            "answer says that there is no solution, because the library searches with"
+            " all jugs and solves with the first three",
             lambda entry: bool(entry["answer"] == '["No solution"]'),
             always=True,
         ),
@@ -70,7 +70,7 @@ JUGS = TaskRules(
 
 
 def _keeps_another_notation(entry: Entry) -> bool:
-    """Say whether more of a number is kept than stands in the list, so written."""
+    """Return whether the answer writes a number in another way than the list does."""
     metadata = entry["metadata"]
     return bool(Counter(metadata["result"]) - Counter(metadata["original_numbers"]))
 
@@ -79,7 +79,7 @@ NUMBER_FILTERING = TaskRules(
     "number_filtering",
     item_checks=(
         ItemCheck(
-            "answer writes a number as another one of the list is written",
+            "answer writes a number in another way than the list does",
             _keeps_another_notation,
         ),
     ),

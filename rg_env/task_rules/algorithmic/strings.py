@@ -46,15 +46,16 @@ _CHANGES = (
     (0, 0, 0, -1, 0, -1, 1, 1, 0),
     (0, 0, 0, 0, -2, 0, 0, 0, 1),
 )
-"""What one use of each rule adds to the counts of the blocks."""
+"""The change in the counts of the blocks by one use of each rule."""
 
 
 def _each_rule_in_turn(entry: Entry) -> list[Entry]:
-    """Return the entry with the rules used once each in turn, as "cycle" may be read.
+    """Return the entry for a "cycle" that uses each rule once, in turn.
 
-    The library begins anew with the first rule after each use of one.
+    The library starts again at the first rule after each use of a rule.
     """
-    counts, before = [*entry["metadata"]["initial_blocks"], *([0] * 6)], [0]
+    before: list[int] = []
+    counts = [*entry["metadata"]["initial_blocks"], *([0] * 6)]
     while counts != before:
         before = counts
         for change in _CHANGES:

@@ -35,7 +35,7 @@ CAESAR_CIPHER = TaskRules(
     "caesar_cipher",
     item_checks=(
         ItemCheck(
-            "text has a letter such as \u00cb, which is shifted as if it were another",
+            "text has a letter such as \u00cb, which the library shifts to a wrong one",
             lambda entry: not entry["answer"].isascii(),
         ),
     ),
@@ -55,7 +55,7 @@ class _Group(msgspec.Struct):
 
 @functools.cache
 def anagrams(path: Path) -> JsonLines:
-    """Return the groups of words in the library's file, of 2 MB."""
+    """Return the groups of words in the library's file of 2 MB."""
     decode = msgspec.json.Decoder(_Group).decode
     return JsonLines(
         bytes(decode(line).words) for line in path.read_bytes().splitlines()
@@ -71,10 +71,10 @@ GROUP_ANAGRAMS = TaskRules(
     notation=as_json,
     faster=(
         FasterFunction(
-            "reasoning_gym.algorithmic.group_anagrams",
-            "GroupAnagramsDataset.__init__",
-            "63cdcae81b4d8e91",
-            init_that(_fill),
+            module="reasoning_gym.algorithmic.group_anagrams",
+            name="GroupAnagramsDataset.__init__",
+            digest="63cdcae81b4d8e91",
+            make=init_that(_fill),
         ),
     ),
 )
@@ -106,7 +106,7 @@ _SPELLED_OUT = re.compile(r"\w(?:([- ,.]| - |, )\w(?:\1\w)*)")
 
 
 def _as_word(answer: str, entry: Entry) -> str:
-    """Write a word alone: `sun -> nus`, as the question shows it, and `n-u-s`."""
+    """Write `nus` for `sun -> nus`, as in the question, and for `n-u-s`."""
     match = _FROM_TO.fullmatch(answer)
     word = entry.get("metadata", {}).get("word", "")
     if match is not None and match[1].lower() == str(word).lower():
@@ -126,7 +126,7 @@ SPELL_BACKWARD = TaskRules(
 
 
 def _ladder(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score half of what the library gives a ladder with steps that are no words."""
+    """Halve the library's score of a ladder that is not perfect."""
     value = library(answer)
     return value if value == 1.0 else value / 2
 
@@ -135,9 +135,9 @@ def _ladder(answer: str, entry: Entry, library: LibraryScore) -> float:
 def _graph(words: tuple[str, ...]) -> dict[str, set[str]]:
     """Return the neighbours of each word.
 
-    Those of a word are added in the library's order, the places from left to right and
-    the letters of each from A to Z: the order of a set depends on it, and the ladder
-    that is found on the order of the set.
+    They are added in the library's order: places from left to right, letters from A to
+    Z. The order of a set depends on the insertions, and the ladder that the library
+    finds on the order of the set.
     """
     alike = defaultdict(list)
     for word in sorted(words):
@@ -155,9 +155,9 @@ def _graph(words: tuple[str, ...]) -> dict[str, set[str]]:
 
 
 def _make_build_word_graph(own: Any) -> Callable[[Any, int], Any]:
-    """Return WordLadderDataset's `_build_word_graph`, whose graphs all levels share.
+    """Return a `_build_word_graph` of WordLadderDataset that all levels share.
 
-    The library tries 26 letters in each place of each word, for each level again.
+    The library tries 26 letters in each place of each word, again for each level.
     """
 
     def build(dataset: Any, length: int) -> Any:
@@ -178,10 +178,10 @@ WORD_LADDER = TaskRules(
     ),
     faster=(
         FasterFunction(
-            "reasoning_gym.algorithmic.word_ladder",
-            "WordLadderDataset._build_word_graph",
-            "d644635acd2f5326",
-            _make_build_word_graph,
+            module="reasoning_gym.algorithmic.word_ladder",
+            name="WordLadderDataset._build_word_graph",
+            digest="d644635acd2f5326",
+            make=_make_build_word_graph,
         ),
     ),
 )

@@ -15,7 +15,7 @@ from rg_env.task_rules.rules import (
 
 
 def _is_in_another_year(entry: Entry) -> bool:
-    """Say whether the question names the second date with the year of the first."""
+    """Return whether the question gives the second date the year of the first."""
     metadata = entry["metadata"]
     is_asked = metadata["task"] == "count_business_days"
     return is_asked and bool(metadata["start_date"][:4] != metadata["end_date"][:4])
@@ -45,9 +45,9 @@ CALENDAR_ARITHMETIC = TaskRules(
 
 
 def _is_cut_off(entry: Entry) -> bool:
-    """Say whether an answer leaves out a part of the difference, or a millisecond.
+    """Return whether an answer leaves out seconds or is a millisecond short.
 
-    The library takes milliseconds from a float, so that 0.463 may become 462.
+    The library computes milliseconds from a float, so 0.463 may become 462.
     """
     metadata = entry["metadata"]
     start, end = (
@@ -65,7 +65,7 @@ TIME_INTERVALS = TaskRules(
     item_checks=(
         ItemCheck(
             "answer leaves out the time of day, which stands behind a weekday",
-            # The library cuts what it compares at the first " (".
+            # The library truncates both times at the first " (".
             lambda entry: "(%A) %H" in entry["metadata"]["format"],
         ),
         ItemCheck(

@@ -1,4 +1,4 @@
-"""Rules of the arithmetic tasks whose answer is a number or a product."""
+"""Rules of the arithmetic tasks with a number or a product as the answer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DIGITS_ASKED_FOR = re.compile(r"maximum of (\d{1,2}) significant digits")
 
 
 def _rounded_as_asked(question: str) -> decimal.Decimal | None:
-    """Work out a question and round once, at the end, as it says."""
+    """Return the value of a question, rounded once at the end, as it asks."""
     asked = _DIGITS_ASKED_FOR.search(question)
     exact = exact_value(question.rpartition("\n")[2].partition("=")[0])
     if asked is None or exact is None:
@@ -47,8 +47,8 @@ def _rounded_as_asked(question: str) -> decimal.Decimal | None:
 def _all_digits(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score a number in all digits that its question asks for.
 
-    The library rounds after every operation, so in one item of 16 its own last digits
-    are not those of the question; both are right there.
+    The library rounds after every operation, so its last digits differ in one item of
+    16. Both results are right then.
     """
     value = library(answer)
     if value < 1.0:
@@ -101,23 +101,25 @@ GSM_SYMBOLIC = TaskRules(
 
 # -- number_format ---------------------------------------------------------------------
 
-# The rounding error of candidates that have nine digits before the point.
+# The rounding error of candidates, which have nine digits before the point.
 NOISE = 1e-6
 
-# Candidates of number_format are floats of nine digits before the point.
+# Candidates that differ by less are the same number.
 SAME_NUMBER = 1e-5
 
 
 def _candidate(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score the right candidate of the question, and no other.
 
-    The library's numbers have noise in their last digits, which not all that is shown
-    of them has: `940803934.563` for 940803934.5630001.
+    The library's numbers have noise in their last digits, which the question may not
+    show: `940803934.563` for 940803934.5630001.
     """
-    value, metadata = library(answer), entry["metadata"]
+    metadata = entry["metadata"]
+    value = library(answer)
     if value < 1.0:
         return value
-    match, solution = float(answer.replace(",", "")), metadata["solution"]
+    match = float(answer.replace(",", ""))
+    solution = metadata["solution"]
     meant = {n for n in metadata.get("candidates", []) if abs(n - match) < NOISE}
     return float(meant == {solution} or match == solution)
 
@@ -146,9 +148,6 @@ NUMBER_FORMAT = TaskRules(
 
 
 # -- prime_factorization ---------------------------------------------------------------
-
-TIMES = "\N{MULTIPLICATION SIGN}"
-
 
 PRIME_FACTORIZATION = TaskRules(
     "prime_factorization",

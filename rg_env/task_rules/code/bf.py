@@ -1,7 +1,7 @@
-"""bf: loops that only add to cells are done in one step.
+"""bf: runs loops that only add to cells in one step.
 
-The programs copy cells with loops such as `[<+>-]`. The library finds those that go to
-the right and takes the others step by step, a hundred thousand for an item of the
+The programs copy cells with loops such as `[<+>-]`. The library recognizes only loops
+that go to the right, and runs the others in a hundred thousand steps for an item of the
 highest level.
 """
 
@@ -16,7 +16,7 @@ from rg_env.task_rules.rules import FasterFunction, TaskRules
 
 
 def _make_parse(own: Any) -> Callable[[str], list[Any]]:
-    """Return `parse`, which finds the copying loops of all directions."""
+    """Return a `parse` that recognizes copying loops in all directions."""
     bfi = importlib.import_module("bfi")
     signs = {bfi.OPCODE_ADD: 1, bfi.OPCODE_SUB: -1}
 
@@ -25,7 +25,8 @@ def _make_parse(own: Any) -> Callable[[str], list[Any]]:
 
         It is None for a loop that does anything else.
         """
-        place, added = 0, Counter[int]()
+        place = 0
+        added: Counter[int] = Counter()
         for opcode in body:
             if opcode.code == bfi.OPCODE_MOVE:
                 place += opcode.value
@@ -39,7 +40,7 @@ def _make_parse(own: Any) -> Callable[[str], list[Any]]:
 
     def parse(program: str) -> list[Any]:
         parsed = own(program)
-        # How far these look depends on the number of opcodes.
+        # The range of a scan depends on the number of opcodes.
         if any(opcode.code == bfi.OPCODE_SCANR for opcode in parsed):
             return list(parsed)
         opcodes: list[Any] = []
@@ -53,7 +54,8 @@ def _make_parse(own: Any) -> Callable[[str], list[Any]]:
                 if added is not None:
                     opcodes[start:] = [bfi.Opcode(bfi.OPCODE_COPY, 0, added)]
                     continue
-                opcodes[start].value, opcode.value = len(opcodes), start
+                opcodes[start].value = len(opcodes)
+                opcode.value = start
             opcodes.append(opcode)
         return opcodes
 
@@ -61,5 +63,10 @@ def _make_parse(own: Any) -> Callable[[str], list[Any]]:
 
 
 BF = TaskRules(
-    "bf", faster=(FasterFunction("bfi", "parse", "41b60155a91ffb77", _make_parse),)
+    "bf",
+    faster=(
+        FasterFunction(
+            module="bfi", name="parse", digest="41b60155a91ffb77", make=_make_parse
+        ),
+    ),
 )

@@ -1,12 +1,12 @@
-"""codeio: programs of the library, whose output or whose input is asked for.
+"""codeio: the question shows a program and asks for its output or for an input.
 
-An input is right if the item's own program makes the shown output of it, whichever the
-library drew. That program is the library's, as it made the item; what a model wrote
-is read as a value of JSON and is never code. It runs where scorers run, in a worker
-that may do nothing but compute, under the deadline of scoring; programs that could
-evaluate text of their input, or wait, are not asked for inputs.
+An input is right if the item's program makes the shown output from it; it need not be
+the input that the library drew. The program is the library's text. The model's answer
+is parsed as a value of JSON and is never code. The program runs in a scoring worker,
+which is sandboxed and has a deadline. Items that ask for an input are not used if their
+program could evaluate text of its input, or wait.
 
-Outputs are compared as values: 1 is 1.0, names of objects have no order.
+Outputs are compared as values: 1 equals 1.0, and the names of an object have no order.
 """
 
 from __future__ import annotations
@@ -52,26 +52,27 @@ _WEIGHT_OF_A_NODE = 8
 
 
 def _depth(text: str) -> int:
-    """Return the deepest nesting of brackets, those inside strings included."""
+    """Return the deepest nesting of brackets, including those inside strings."""
     steps = ((char in "[{") - (char in "]}") for char in text)
     return max(itertools.accumulate(steps, initial=0))
 
 
 def _weight(text: str) -> int:
-    """Return about how many characters the labels of its tree have together."""
+    """Return about how many characters the labels of a text's tree have together."""
     nodes = sum(text.count(char) for char in ",[{")
     return len(text) + _WEIGHT_OF_A_NODE * nodes
 
 
 def _too_costly(answer: str, gold: str | None) -> str | None:
-    """Return why a JSON object is not compared with the gold, None if it is.
+    """Return why a JSON object is rejected, None if it is admitted.
 
-    The library computes a tree edit distance whose nodes cost an edit distance: the
-    product of both sizes, and more with depth.
+    The library computes a tree edit distance with an edit distance for each pair of
+    nodes. The cost is the product of both sizes, and grows with depth.
     """
-    start, end = answer.find("{"), answer.rfind("}")
+    start = answer.find("{")
+    end = answer.rfind("}")
     if start < 0 or end < 0:
-        return None  # the library compares nothing else
+        return None  # the library compares only objects
     weight = USUAL_GOLD_WEIGHT if gold is None else _weight(gold)
     if _weight(answer[start : end + 1]) * weight > MAX_WORK:
         return "too large to be compared with the gold answer"
@@ -80,7 +81,7 @@ def _too_costly(answer: str, gold: str | None) -> str | None:
 
 # -- values ----------------------------------------------------------------------------
 
-# Relative, and so none about 0: a sum in another order differs by less.
+# Relative, and so 0 at 0. The order of a sum makes a smaller difference.
 FLOAT_TOLERANCE = 1e-12
 
 
@@ -94,13 +95,17 @@ def _is_same_number(value: float, gold: float) -> bool:
 
 
 def is_same(value: Any, gold: Any) -> bool:
-    """Say whether two values are one value of JSON; a number is no truth value.
+    """Return whether two values are the same value of JSON; 1 is not `true`.
 
-    Tuples are lists, names of objects are text and have no order, and scalars of numpy
-    are what they hold.
+    Tuples are lists, the names of an object are text without an order, and scalars of
+    numpy are plain numbers.
+
+    Example:
+        >>> is_same({"a": (1, 2.0)}, {"a": [1.0, 2]})
+        True
     """
-    scalar: Any = getattr(sys.modules.get("numpy"), "generic", ())
-    if isinstance(value, scalar):
+    numpy = sys.modules.get("numpy")
+    if numpy and isinstance(value, numpy.generic):
         value = value.item()
     if isinstance(value, bool) or isinstance(gold, bool):
         return value is gold
@@ -120,9 +125,10 @@ _ASKS_FOR_INPUT = "\nCan you predict a feasible input without writing any code?"
 
 
 def _is_gold(value: Any, gold: Any, entry: Entry) -> bool:
-    """Return whether a value is the gold one; of an input, with numbers of its kinds.
+    """Return whether a value is the gold one.
 
-    A program may do something else with 1.0 than with 1, and so it is run.
+    An input must also have the gold one's types of numbers, because a program may treat
+    1.0 and 1 differently.
     """
     if _ASKS_FOR_INPUT not in entry.get("question", ""):
         return is_same(value, gold)
@@ -135,7 +141,7 @@ _BEFORE_THE_PROGRAM = "but not copy spans of code directly.\n\n"
 
 
 def program_of(entry: Entry) -> str:
-    """Return the program that a question shows; ValueError where there is none."""
+    """Return the program in a question; raises ValueError if there is none."""
     _, mark, program = entry["question"].partition(_BEFORE_THE_PROGRAM)
     if not mark:
         raise ValueError("the question shows no program")
@@ -143,12 +149,12 @@ def program_of(entry: Entry) -> str:
 
 
 def digest_of(program: str) -> str:
-    """Return the digest of a program in the list of those that are not used."""
+    """Return the digest of a program as in the list of unused programs."""
     return hashlib.sha256(program.strip().encode()).hexdigest()[:12]
 
 
 class _Nowhere(io.TextIOBase):
-    """Takes what a program prints, and keeps nothing."""
+    """A file that discards the output of a program."""
 
     def write(self, text: str) -> int:
         return len(text)
@@ -156,15 +162,16 @@ class _Nowhere(io.TextIOBase):
 
 @functools.lru_cache(maxsize=1)
 def _compiled(program: str) -> CodeType:
-    """Return the code of a program, which all answers of a group are run with."""
-    # Without it, the program would have this module's imports from `__future__`.
+    """Return the compiled program; all answers of a group share it."""
+    # `dont_inherit`, or this module's imports from `__future__` would apply.
     return compile(program, "<program>", "exec", dont_inherit=True)
 
 
 def makes(program: str, given: Any, output: Any) -> bool:
-    """Say whether a program of the library makes the shown output of an input.
+    """Return whether a program of the library makes the shown output from an input.
 
-    One that raises or exits does not. It may take any time, and end the process.
+    It is False if the program raises or exits. The program may take any time, and may
+    end the process.
     """
     names: dict[str, Any] = {"Random": random.Random}  # as the library runs it
     nowhere = _Nowhere()
@@ -172,7 +179,7 @@ def makes(program: str, given: Any, output: Any) -> bool:
         with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
             exec(_compiled(program), names)  # noqa: S102 - as when it made the item
             return is_same(names["main_solution"](**given), output)
-    except KeyboardInterrupt:  # it is for us, and no program raises it
+    except KeyboardInterrupt:  # meant for this process; no program raises it
         raise
     except BaseException:  # noqa: BLE001 - a program may raise anything, and exit
         return False
@@ -187,8 +194,9 @@ def _is_right(value: Any, entry: Entry) -> bool:
 
 
 def _by_running(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score a value of JSON."""
-    gold, answer = entry["answer"].strip(), answer.strip()
+    """Score a value of JSON; an input is scored by running the program."""
+    answer = answer.strip()
+    gold = entry["answer"].strip()
     if answer == gold or json.dumps(answer) == gold:  # a string without its quotes
         return 1.0
     try:
@@ -203,8 +211,9 @@ def _by_running(answer: str, entry: Entry, library: LibraryScore) -> float:
 # -- programs that are not used --------------------------------------------------------
 
 UNUSED = Path(__file__).with_suffix(".json")
-"""Digests of programs, by what is wrong with them: each was run on the inputs of twelve
-seeds, in three processes with other hash seeds and folders, with two random states."""
+"""Digests of unused programs by their fault. Each program was run on the inputs of
+twelve seeds, in three processes with different hash seeds and folders, with two random
+states."""
 
 CHANGES = "another output in another process, or at another time"
 RANDOM = "random"
@@ -222,11 +231,12 @@ def _is_unused(entry: Entry, kind: str) -> bool:
 
 
 def _is_lost(entry: Entry) -> bool:
-    """Say whether its program makes another output of the input that is asked for.
+    """Return whether the program makes another output than the metadata's.
 
-    Where an input is asked for, that is what JSON makes of the gold one.
+    If the question asks for an input, the gold input is read from its JSON.
     """
-    program, metadata = program_of(entry), entry["metadata"]
+    metadata = entry["metadata"]
+    program = program_of(entry)
     random.seed("another one than the entry was made with")
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(2**32 - 1)
@@ -243,8 +253,8 @@ _HARMLESS = (
     " struct sys textwrap time types typing unicodedata uuid warnings"
 )
 _HARMLESS_MODULES = frozenset(_HARMLESS.split())
-"""Nothing that they import evaluates text, as sympy does wherever it takes a number,
-and nothing waits, as a queue does for what nobody will put into it."""
+"""Modules that neither evaluate text, as sympy does for numbers, nor wait, as queues
+do."""
 
 _IMPORT = re.compile(
     r"(?:^|[:;])[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([\w., \t]+))",
@@ -256,11 +266,11 @@ _DOES_MORE = re.compile(
     r"|\b(?:(?<!re\.)compile|globals|locals|vars|open|load|(?<!json\.)loads|FileIO"
     r"|fromfile|genfromtxt|loadtxt|memmap|sleep)\s*\("
 )
-"""What runs text, waits, or reaches by name what a program does not name."""
+"""Matches code that runs text, waits, or accesses attributes by a computed name."""
 
 
 def may_do_more(program: str) -> bool:
-    """Say whether a program might run text of its input, or wait for something."""
+    """Return whether a program might run text of its input, or wait for something."""
     for package, names in _IMPORT.findall(program):
         for name in (package or names).split(","):
             if name.strip().partition(".")[0].split(" ")[0] not in _HARMLESS_MODULES:
@@ -293,8 +303,9 @@ def _programs(path: Path) -> list[bytes]:
 
 
 def _fill(library: Mapping[str, Any], dataset: Any, config: Any) -> None:
-    """Fill a dataset as the library's `__init__`, which parses all programs a level."""
-    decode, wanted = msgspec.json.Decoder(_Program).decode, config.difficulty
+    """Fill a dataset; the library's `__init__` parses all programs for each level."""
+    decode = msgspec.json.Decoder(_Program).decode
+    wanted = config.difficulty
     of_level = _programs(library["get_data_file_path"]("codeio.jsonl.gz"))
     if wanted is not None:
         of_level = [line for line in of_level if decode(line).difficulty == wanted]
@@ -311,10 +322,10 @@ CODEIO = TaskRules(
     kept_on_class="_jsonl_data",
     faster=(
         FasterFunction(
-            "reasoning_gym.code.codeio",
-            "CodeIODataset.__init__",
-            "fe84df45919155cd",
-            init_that(_fill),
+            module="reasoning_gym.code.codeio",
+            name="CodeIODataset.__init__",
+            digest="fe84df45919155cd",
+            make=init_that(_fill),
         ),
     ),
     fix=ScorerFix(

@@ -1,9 +1,9 @@
-"""Plans of boxnet: boxes carried from square to square to the target of their colour.
+"""boxnet: plans that carry each box to the target of its colour.
 
-The library passes over an action that is impossible and raises where a box would leave
-the grid. So one plan, which carries whatever it finds along a path through the whole
-grid and back, solves every item of that size without a look at it. Here the plan is
-played by the same rules, and each action must be possible when its turn comes.
+The library skips impossible actions, and raises if a box would leave the grid. So one
+plan that carries everything along a path through the whole grid and back solves every
+item of that size. This scorer plays the plan by the same rules, and every action must
+be possible in its turn.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _place(name: str) -> Position:
 
 
 def _place_of(kind: str, text: str) -> Position | None:
-    """Return the place that a plan names, `Agent[0.5, 1.5]`, None for anything else."""
+    """Return the place in a plan's `Agent[0.5, 1.5]`, None for anything else."""
     match = _NAMED_PLACE.fullmatch(text.strip())
     is_named = match is not None and match[1] == kind
     return (float(match[2]), float(match[3])) if match and is_named else None
@@ -69,7 +69,8 @@ def _act(squares: Squares, agent: str, action: Any) -> bool:
     move = isinstance(action, str) and _MOVE.fullmatch(action)
     if place is None or not move:
         return False
-    here, (box, goal) = squares.get(place, []), move.groups()
+    here = squares.get(place, [])
+    box, goal = move.groups()
     if box not in here or not box.startswith("box_"):
         return False
     if "square" in goal:
@@ -83,7 +84,7 @@ def _act(squares: Squares, agent: str, action: Any) -> bool:
 
 
 def _actions(plan: list[Any]) -> Iterator[tuple[str, Any] | None]:
-    """Yield agent and action in their order, None where there should be one."""
+    """Yield each agent and action in order, None for anything else in a plan."""
     for step in plan:
         if not isinstance(step, tuple):
             yield None
@@ -101,9 +102,9 @@ def _boxes(*squares: list[str]) -> list[str]:
 
 
 def _score_plan(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score a plan whose actions are all possible and that carries all boxes home.
+    """Score a plan that delivers all boxes and has only possible actions.
 
-    The library's scorer is not asked: it may raise.
+    The library's scorer is not called, because it may raise.
     """
     try:
         plan = json.loads(answer, object_pairs_hook=tuple)
@@ -120,16 +121,16 @@ def _score_plan(answer: str, entry: Entry, library: LibraryScore) -> float:
     return float(all(possible) and not remaining)
 
 
-# A text up to this length holds no string worth a look.
+# A text up to this length is cheap to match.
 _SAFE_CHARS = 2_000
 
 MAX_STRING_CHARS = 200
 
 
 def _too_costly(answer: str, gold: str | None) -> str | None:
-    """Return why the strings of a plan are not matched, None if they are.
+    """Return why a plan is rejected, None if it is admitted.
 
-    The library's expression for `move(box, place)` is quadratic in one string.
+    The library's pattern for `move(box, place)` takes quadratic time for one string.
     """
     if len(answer) <= _SAFE_CHARS:
         return None
@@ -140,7 +141,7 @@ def _too_costly(answer: str, gold: str | None) -> str | None:
     return None
 
 
-# The share of the boxes that may stand at their targets from the beginning.
+# The largest share of boxes that may start at their targets.
 MOST_IN_PLACE = 1 / 3
 
 
@@ -156,7 +157,7 @@ def _stand_at_targets(entry: Entry) -> bool:
 
 BOXNET = TaskRules(
     "boxnet",
-    # The scorer takes quadratic time for a string of the plan.
+    # The scorer takes quadratic time for a long string.
     guard=Guard(_too_costly),
     notation=as_json,
     fix=ScorerFix(
@@ -167,7 +168,7 @@ BOXNET = TaskRules(
     ),
     item_checks=(
         ItemCheck(
-            "boxes stand at their targets, more than one in three of them",
+            "boxes start at their targets, more than one in three",
             _stand_at_targets,
             answer_stands=True,
         ),

@@ -1,4 +1,4 @@
-"""Rules of the games in which a board is filled."""
+"""Rules of the games that fill a board."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ Matrix = list[list[int]]
 
 
 def _is_filling(matrix: Matrix, puzzle: Matrix, numbers: list[int]) -> bool:
-    """Say whether the blanks hold the numbers, each once, and all sums are right."""
+    """Return whether the blanks hold the numbers, each once, and all sums are right."""
     if [len(row) for row in matrix] != [len(row) for row in puzzle]:
         return False
     filled = []
@@ -81,11 +81,10 @@ def _is_filling(matrix: Matrix, puzzle: Matrix, numbers: list[int]) -> bool:
 
 
 def _any_filling(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score one matrix, however it is filled."""
-    rows, metadata = read_grid(answer, WHOLE), entry["metadata"]
-    filled = [list(map(int, row)) for row in rows or ()]
-    wanted = (metadata["puzzle"], metadata["candidate_numbers"])
-    return float(_is_filling(filled, *wanted))
+    """Score a matrix with any right filling."""
+    metadata = entry["metadata"]
+    filled = [list(map(int, row)) for row in read_grid(answer, WHOLE) or ()]
+    return float(_is_filling(filled, metadata["puzzle"], metadata["candidate_numbers"]))
 
 
 SURVO = TaskRules(
@@ -105,21 +104,20 @@ SURVO = TaskRules(
 
 # -- n_queens --------------------------------------------------------------------------
 
-# To find all boards on which no queen attacks another the library copies each of the
-# 14,200 for 12 queens deeply. Here boards are made of the same twelve rows, which
-# nobody writes to: an item's puzzle is a copy.
+# The library makes a deep copy of each of the 14,200 solutions for 12 queens. Here all
+# boards share twelve rows, which is safe because an item's puzzle is a copy.
 
 Board = list[list[str]]
 
 
 def _all_solutions(dataset: Any, n: int) -> list[Board]:
-    """Return the boards of `_get_all_solutions`, in its order."""
+    """Return the boards of the library's `_get_all_solutions`, in its order."""
     empty = ["_"] * n
     rows = [[*empty[:at], "Q", *empty[at + 1 :]] for at in range(n)]
     boards = []
 
     def place_below(board: Board, taken: int, falling: int, rising: int) -> None:
-        """Place the other queens; the columns that are not free are bits."""
+        """Place the other queens; `taken`, `falling` and `rising` are sets of bits."""
         if len(board) == n:
             boards.append(board)
             return
@@ -146,10 +144,10 @@ N_QUEENS = TaskRules(
     ),
     faster=(
         FasterFunction(
-            "reasoning_gym.games.n_queens",
-            "NQueensDataset._get_all_solutions",
-            "f7bf1aaf33f46cf9",
-            lambda own: _all_solutions,
+            module="reasoning_gym.games.n_queens",
+            name="NQueensDataset._get_all_solutions",
+            digest="f7bf1aaf33f46cf9",
+            make=lambda own: _all_solutions,
         ),
     ),
 )

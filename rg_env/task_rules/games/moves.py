@@ -1,4 +1,4 @@
-"""Rules of the games that are solved by a list of moves."""
+"""Rules of the games with a list of moves as the solution."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from rg_env.task_rules.rules import (
 
 # -- knight_swap -----------------------------------------------------------------------
 
-# The library defines a class in every search and describes each position by an object
-# of it. Nine of ten searches are for boards that turn out to have no solution.
+# The library defines a class in every search and makes an object for each position.
+# Nine of ten searches are for boards that turn out to have no solution.
 
 
 Board = Mapping[str, Sequence[str]]
@@ -43,8 +43,8 @@ def _solve_swap(
 ) -> list[Move] | None:
     """Search as the library does, in the same order, with plain tuples.
 
-    Sets of squares are made as the library makes them, because of several shortest
-    solutions it takes the one that their order comes to first.
+    Sets of squares are built as in the library, because their order decides which of
+    several shortest solutions it finds.
     """
     initial_white = frozenset(at for at, piece in pieces.items() if piece == "w")
     initial_black = frozenset(at for at, piece in pieces.items() if piece == "B")
@@ -85,10 +85,10 @@ def _is_leap(a: str, b: str) -> bool:
 
 
 def _can_be_swapped(entry: Entry) -> bool:
-    """Say whether knights swap where `No` is the answer.
+    """Return whether the knights can be swapped although the answer is `No`.
 
-    The library removes a move between two squares from the board that it searches, and
-    not from the one that it draws.
+    The library removes a connection from the board that it searches, but not from the
+    board that it draws.
     """
     metadata = entry["metadata"]
     if metadata["is_possible"]:
@@ -119,10 +119,10 @@ KNIGHT_SWAP = TaskRules(
     ),
     faster=(
         FasterFunction(
-            "reasoning_gym.games.knight_swap",
-            "KnightSwapLogic.solve_swap",
-            "c8790a24b325cf2f",
-            lambda own: _solve_swap,
+            module="reasoning_gym.games.knight_swap",
+            name="KnightSwapLogic.solve_swap",
+            digest="c8790a24b325cf2f",
+            make=lambda own: _solve_swap,
         ),
     ),
 )
@@ -130,13 +130,12 @@ KNIGHT_SWAP = TaskRules(
 
 # -- rush_hour -------------------------------------------------------------------------
 
-# In the library a car that is told to go further than it can goes as far as it can, and
-# a move of a blocked car is no move. So some hundred moves at random free the red car
-# in 19 of 20 easy items. Here every move must be possible in full; a legal one is
-# scored as ever.
+# In the library, a car moves as far as it can, and a blocked car stays. So a hundred
+# random moves free the red car in 19 of 20 easy items. Here every move must be possible
+# in full.
 #
-# Once the red car stands at the exit it may drive on by the two cells of its length,
-# and the other cars move as if it were gone.
+# At the exit, the red car may drive out by the two cells of its length. The other cars
+# then move as if it were gone.
 
 Cell = tuple[int, int]
 Cars = dict[str, list[Cell]]
@@ -147,7 +146,7 @@ SIDE = 6
 RED = "A"
 
 EXIT: list[Cell] = [(2, SIDE - 2), (2, SIDE - 1)]
-"""Where the red car has to come."""
+"""The cells that the red car has to reach."""
 
 _MOVE = re.compile(r"([A-Z])([+-])([0-9]+)")
 
@@ -155,7 +154,7 @@ _MOVE = re.compile(r"([A-Z])([+-])([0-9]+)")
 def read_board(config: str) -> tuple[Cars, set[Cell]]:
     """Return the cars and the walls of a board of 36 letters, row by row.
 
-    The letters of the cars are those of the question, which are given in their order.
+    The question renames the cars to A, B, C, ... in their order.
     """
     by_label: Cars = {}
     for index, label in enumerate(config):
@@ -167,7 +166,7 @@ def read_board(config: str) -> tuple[Cars, set[Cell]]:
 
 
 def _step(cars: Cars, walls: set[Cell], car: str, direction: int) -> bool:
-    """Move a car by one cell; return whether that was possible."""
+    """Move a car by one cell; return whether the move was possible."""
     cells = cars[car]
     down, right = (0, direction) if cells[0][0] == cells[1][0] else (direction, 0)
     moved = [(row + down, column + right) for row, column in cells]
@@ -227,16 +226,16 @@ RUSH_HOUR = TaskRules(
 
 # -- sokoban ---------------------------------------------------------------------------
 
-# The library plays every letter it finds. Behind a solution further moves often change
-# nothing, so a right walk and a wrong one beside it score 1.0. A walk in several pieces
-# ends here with the move that solves the puzzle, and no piece alone solves it.
+# The library plays every letter that it finds. Moves behind a solution often change
+# nothing, so a right walk and a wrong one beside it score 1.0. Here a walk in several
+# pieces must end with the move that solves the puzzle, and no piece may solve it alone.
 
 _MOVES = re.compile(r"\b[LRUD]+\b")
 _MOVES_AND_ARROWS = re.compile(rf"{_MOVES.pattern}|->|→")
 
 
 def _score_walk(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score moves with filler words beside them, and nothing beside a solution."""
+    """Score moves with nothing but filler words beside them."""
     if not is_filler_beside(_MOVES_AND_ARROWS, answer):
         return 0.0
     pieces = _MOVES.findall(answer)

@@ -1,7 +1,8 @@
 """Rules of countdown and puzzle24: sums of given numbers.
 
-To draw an item the library builds and evaluates hundreds of formulas of sympy. Here its
-own code draws, with formulas that are computed and built when they are written out.
+The library builds and evaluates hundreds of sympy formulas to draw an item. Here its
+own code draws with formulas that compute plain numbers, and sympy builds only the
+formula that is written out.
 """
 
 from __future__ import annotations
@@ -29,16 +30,17 @@ from rg_env.task_rules.rules import (
 # The scorers count the 2 and the 5 of 2.5 as two of the given numbers.
 GUARD = expression_guard(ExpressionBounds(decimals=False, max_digits=12))
 
-# What the library gives.
+# The library's score of a wrong sum.
 MOST_FOR_A_WRONG_SUM = 0.05
 
-# Expressions of countdown that the library draws before it gives up.
+# The library draws so many expressions of countdown before it gives up.
 MAX_TRIES = 100
 
 
 def _score(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score a sum that uses the entry's numbers, each once."""
-    value, metadata = exact_value(answer), entry["metadata"]
+    metadata = entry["metadata"]
+    value = exact_value(answer)
     if value is None or "." in answer:
         return READABLE
     numbers = sorted(map(int, re.findall("[0-9]+", answer)))
@@ -49,7 +51,7 @@ def _score(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 
 def _over(a: Any, b: Any) -> Any:
-    return a // b if isinstance(a, int) else a / b  # only divisors are drawn
+    return a // b if isinstance(a, int) else a / b  # the library draws only divisors
 
 
 def _operator(work: Callable[[Any, Any], Any]) -> Callable[[Any, Any], _Formula]:
@@ -57,7 +59,7 @@ def _operator(work: Callable[[Any, Any], Any]) -> Callable[[Any, Any], _Formula]
 
 
 class _Formula:
-    """A formula as the library uses it; `subs` without values is sympy's."""
+    """A formula as the library uses it; `subs({})` returns the formula of sympy."""
 
     def __init__(self, subs: Callable[[Mapping[Any, int]], Any]) -> None:
         self.subs = subs
@@ -65,8 +67,10 @@ class _Formula:
     def __str__(self) -> str:
         return str(self.subs({}))
 
-    __add__, __sub__ = _operator(add), _operator(sub)
-    __mul__, __truediv__ = _operator(mul), _operator(_over)
+    __add__ = _operator(add)
+    __sub__ = _operator(sub)
+    __mul__ = _operator(mul)
+    __truediv__ = _operator(_over)
 
 
 @functools.cache
@@ -81,7 +85,7 @@ def _symbols(names: str) -> list[_Formula]:
 
 
 def _with(own: Any, **names: Any) -> Any:
-    """Return a function with other values of names in its module."""
+    """Return a copy of a function that sees other values of global names."""
     return FunctionType(own.__code__, own.__globals__ | names | {"__name__": __name__})
 
 
@@ -89,7 +93,7 @@ def _faster_expression(own: Any) -> Any:
     draw = own.__globals__["CountdownDataset"]._generate_candidate_expression
     if source_digest(draw) != "e15d0363f37087c3":
         return own
-    # It writes out what it draws, right or not.
+    # The library writes out every expression that it draws.
     draw = _with(draw, symbols=_symbols, str=lambda value: "")
 
     def generate(dataset: Any, rng: Random) -> tuple[str, list[int], int]:
@@ -101,7 +105,7 @@ def _faster_expression(own: Any) -> Any:
             target = formula.subs(values)
             if config.min_target <= target <= config.max_target:
                 text = str(formula)
-                # From the last on, so that x_1 is not found in x_10.
+                # In reverse order, so that x_1 is not found in x_10.
                 for symbol, number in reversed(values.items()):
                     text = text.replace(str(symbol), str(number))
                 return text, numbers, target
@@ -111,7 +115,7 @@ def _faster_expression(own: Any) -> Any:
 
 
 def _faster_candidate(own: Any) -> Any:
-    known = "46c45afc635fb582"  # that uses formulas in these ways alone
+    known = "46c45afc635fb582"  # this version uses only these operations of formulas
     is_known = source_digest(own.__globals__["Puzzle24Dataset"].__getitem__) == known
     return _with(own, symbols=_symbols) if is_known else own
 
@@ -125,10 +129,10 @@ COUNTDOWN = TaskRules(
     ),
     faster=(
         FasterFunction(
-            "reasoning_gym.games.countdown",
-            "CountdownDataset._generate_expression",
-            "055d9935e2756578",
-            _faster_expression,
+            module="reasoning_gym.games.countdown",
+            name="CountdownDataset._generate_expression",
+            digest="055d9935e2756578",
+            make=_faster_expression,
         ),
     ),
 )
@@ -141,10 +145,10 @@ PUZZLE24 = TaskRules(
     ),
     faster=(
         FasterFunction(
-            "reasoning_gym.games.puzzle24",
-            "Puzzle24Dataset._generate_candidate_expression",
-            "585d662564f5cdb9",
-            _faster_candidate,
+            module="reasoning_gym.games.puzzle24",
+            name="Puzzle24Dataset._generate_candidate_expression",
+            digest="585d662564f5cdb9",
+            make=_faster_candidate,
         ),
     ),
 )

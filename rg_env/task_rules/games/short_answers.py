@@ -1,4 +1,4 @@
-"""Rules of the games that are answered by a word, a sentence or a point."""
+"""Rules of the games with a word, a sentence or a point as the answer."""
 
 from __future__ import annotations
 
@@ -23,14 +23,20 @@ EMOJI_MYSTERY = TaskRules(
 
 # -- mahjong_puzzle --------------------------------------------------------------------
 
-# Where the two other cards of a sequence stand from the added one.
+# Offsets of the two other cards of a sequence from the added one.
 _SEQUENCES = ((-2, -1), (-1, 1), (1, 2))
 
 
 def result_of_last_round(rounds: Sequence[Mapping[str, str]]) -> str:
     """Return "Peng", "Chi" or "Pass".
 
-    A round says what was added and removed, and the cards in hand afterwards.
+    Args:
+        rounds: The card that was added (`add`), the card that was removed (`remove`)
+            and the cards in hand afterwards (`cards`) of each round.
+
+    Example:
+        >>> result_of_last_round([{"add": "B", "remove": "X", "cards": "ABC"}])
+        'Chi'
     """
     last = rounds[-1]
     added = last["add"]
@@ -74,8 +80,10 @@ def _beside(board: Board, point: Point) -> Iterator[tuple[Point, str]]:
 
 
 def _white_group(board: Board, stone: Point) -> tuple[set[Point], set[Point]]:
-    """Return the stones of a group and its liberties."""
-    stones, liberties, waiting = {stone}, set[Point](), [stone]
+    """Return the stones and the liberties of a group."""
+    stones = {stone}
+    liberties: set[Point] = set()
+    waiting = [stone]
     while waiting:
         for point, mark in _beside(board, waiting.pop()):
             if mark == ".":
@@ -87,10 +95,10 @@ def _white_group(board: Board, stone: Point) -> tuple[set[Point], set[Point]]:
 
 
 def stones_captured_at(board: Board) -> Counter[str]:
-    """Return the moves that capture, each with the number of its stones.
+    """Return the moves that capture, each with the number of captured stones.
 
-    A move is named as in the question: a letter for the column from the left, and the
-    number of the row from below. A group with one liberty is taken by a stone there.
+    A move is written as in the question: the letter of the column from the left and the
+    number of the row from below. A stone on the only liberty of a group captures it.
     """
     captured: Counter[str] = Counter()
     seen: set[Point] = set()
@@ -101,7 +109,7 @@ def stones_captured_at(board: Board) -> Counter[str]:
             stones, liberties = _white_group(board, (row, column))
             seen |= stones
             if len(liberties) == 1:
-                ((r, c),) = liberties
+                r, c = liberties.pop()
                 captured[f"{chr(ord('A') + c)}{len(board) - r}"] += len(stones)
     return captured
 

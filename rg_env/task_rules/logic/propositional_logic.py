@@ -1,27 +1,26 @@
-"""Conclusions of propositional_logic, and which of them are worth anything.
+"""propositional_logic: scores a conclusion only if it takes an inference.
 
-The library scores 1.0 whatever follows from the premises and is no tautology. That is
-true of one disjunction of two letters in 84 of 100 items, of the premises joined by ∧
-in all, and of any formula where the premises contradict each other, as in 26 of 100;
-and a single letter scores 0.25, also where it took an inference.
+The library gives 1.0 to any formula that follows from the premises and is no tautology:
+to a disjunction of two letters in 84 of 100 items, to the premises joined by ∧ in all,
+and to everything if the premises contradict each other, as in 26 of 100. It gives 0.25
+to a single letter, even if that takes an inference.
 
-Here a conclusion that follows is scored in full if it takes an inference, and every
-other one scores nothing. Conclusion and premises are multiplied out into clauses, each
-an "or" of letters and of their negations (`rg_env.task_rules.reading.formulas`). A
-conclusion takes an inference if one of its clauses is none of a premise, and does
-not follow with a letter taken out of it:
+Here a conclusion scores 1.0 if it follows and takes an inference, and 0 otherwise. The
+conclusion and the premises are written as clauses, each a disjunction of letters and
+their negations (`rg_env.task_rules.reading.formulas`). A conclusion takes an inference
+if one of its clauses is not a clause of a premise and does not follow without one of
+its letters:
 
     ¬P ∧ Q    from ¬P and Q            two premises joined
     ¬P → Q    from P                  a premise with a letter more
     R → Q     from P and P → Q        an inference with a letter more
-    ¬Q → ¬P   from P → Q              a premise turned round
+    ¬Q → ¬P   from P → Q              a premise as its contrapositive
     P → R     from P → Q and Q → R    an inference
     P ∧ Q     from P and P → Q        an inference beside a premise
 
-How strong an inference is does not matter, nor which one the library has in mind: its
-example of a conclusion is drawn by chance, and in two of three items with something to
-infer it takes no inference. The example of an item is another one here: the shortest
-clause that several premises imply and none of them alone.
+Any inference counts, not only the library's example. That example is drawn at random,
+and takes no inference in two of three items that have one. The example of an item here
+is the shortest clause that follows from several premises but from no single one.
 """
 
 # ruff: noqa: RUF001 - the library's own signs
@@ -61,18 +60,19 @@ _MAX_DEPTH = 50
 
 
 def _too_costly(answer: str, gold: str | None) -> str | None:
-    """Return why a text is no formula within the bounds.
+    """Return why a text is no formula within the bounds, None if it is one.
 
     The library takes any text between two operators for a variable and tries all 2^n
-    assignments, so `P`, `PP`, `PPP`, ... is a bomb made of one letter. Here every
-    operand is one capital letter. Its own check of the letters then bounds their
-    number. Its parser is quadratic in the operators and recursive in the depth.
+    assignments, so `P ∧ PP ∧ PPP ...` is a bomb of one letter. Here every operand is
+    one capital letter, and the library's check of the letters bounds their number. Its
+    parser takes quadratic time in the operators and recurses with the depth.
     """
     if len(answer) > _MAX_CHARS:
         return f"longer than {_MAX_CHARS} characters"
     if sum(map(answer.count, BINDING)) > _MAX_OPERATORS:
         return f"more than {_MAX_OPERATORS} operators"
-    depth, operand_next = 0, True
+    depth = 0
+    operand_next = True
     for char in answer:
         if char in " \t\r\n":
             continue
@@ -92,8 +92,8 @@ def _too_costly(answer: str, gold: str | None) -> str | None:
     return "unfinished" if operand_next or depth else None
 
 
-# Letters of the clause that an item has to imply at most: with ten letters there are
-# 1,160 such clauses.
+# An item must imply a clause of at most so many letters. Ten letters have 1,160 such
+# clauses.
 MOST_LETTERS = 3
 
 
@@ -113,7 +113,7 @@ def _rows_of_all(premises: Sequence[Formula]) -> int:
 
 
 def _takes_an_inference(formulas: Formula, premises: Sequence[Formula]) -> bool:
-    """Return whether a clause of a conclusion takes an inference; see above."""
+    """Return whether a clause of a conclusion takes an inference (module docstring)."""
     if formulas.clauses is None or any(premise.clauses is None for premise in premises):
         return False
     stated = frozenset().union(*(premise.clauses or () for premise in premises))
@@ -140,7 +140,7 @@ def _score_conclusion(answer: str, entry: Entry, library: LibraryScore) -> float
 
 
 def _short_clauses(letters: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Yield clauses with the rows in which they hold, the shortest first."""
+    """Yield clauses and the rows in which they hold, the shortest clauses first."""
     signed = []
     for index, letter in enumerate(letters):
         formula = letter_formula(index, len(letters))
@@ -153,9 +153,9 @@ def _short_clauses(letters: Sequence[str]) -> Iterator[tuple[str, int]]:
 
 
 def inference(entry: Entry) -> str | None:
-    """Return the shortest clause that the premises imply, and none of them alone.
+    """Return the shortest clause that the premises imply, but no single premise.
 
-    None where it has more than `MOST_LETTERS`, or none is implied.
+    It is None if there is no such clause of at most `MOST_LETTERS` letters.
     """
     premises = _premises(entry)
     if any(premise.clauses is None for premise in premises):
@@ -168,7 +168,7 @@ def inference(entry: Entry) -> str | None:
 
 
 def _is_a_letter(entry: Entry) -> bool:
-    """Return whether a letter, or its negation, follows by an inference."""
+    """Return whether a letter or its negation follows by an inference."""
     return len(inference(entry) or "") in (1, 2)
 
 
@@ -180,7 +180,7 @@ _EASY = {"min_vars": 3, "min_complexity": 2, "max_complexity": 2}
 
 PROPOSITIONAL_LOGIC = TaskRules(
     "propositional_logic",
-    # The scorer tries 2**n assignments of n names; it parses in quadratic time.
+    # The scorer tries 2**n assignments of n names and parses in quadratic time.
     guard=Guard(_too_costly),
     notation=as_formula,
     kept_signs="=",

@@ -1,4 +1,4 @@
-"""Rules of the logic tasks that are told in sentences."""
+"""Rules of the logic tasks with questions in sentences."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _BROTHERS = re.compile(
 
 
 def women_around_matilda(question: str) -> int | None:
-    """Return how many female colleagues she has, None where it is not about her.
+    """Return how many female colleagues Matilda has, None for another question.
 
-    In her own circle, to which a woman belongs, they are as many as that woman has: she
-    herself is one of them, and the woman is one of hers. In the other she is one of
-    those that the man has.
+    She belongs to two circles. In the circle with the named woman she has as many as
+    that woman: the woman replaces Matilda herself. In the other circle she is one of
+    the man's female colleagues, and has one fewer.
     """
     circles = _CIRCLES.search(question)
     if circles is None:
@@ -43,7 +43,7 @@ def women_around_matilda(question: str) -> int | None:
 
 
 def has_no_such_brother(question: str) -> bool:
-    """Say whether the brother of somebody is asked for who is the only brother."""
+    """Return whether the question asks for the brother of an only brother."""
     words = _BROTHERS.search(question)
     return words is not None and words[1] != words[3] and int(words[2]) == 1
 
@@ -75,10 +75,11 @@ KNIGHTS_KNAVES = TaskRules(
 
 # -- syllogisms ------------------------------------------------------------------------
 
-# Whether a categorical statement follows from two others is decided exactly. The three
-# terms make eight kinds of things. A universal statement says that kinds do not exist,
-# a particular one that one of some kinds does; sets of kinds are bits of a number. What
-# is allowed and as much as possible refutes every statement that can be refuted.
+# `follows` decides exactly whether a categorical statement follows from two others.
+# Three terms make eight kinds of things, and a set of kinds is an integer of 8 bits. A
+# universal statement says that certain kinds do not exist, a particular one that one of
+# certain kinds exists. If a conclusion can be refuted, the largest allowed set of kinds
+# refutes it.
 
 _STATEMENT = re.compile(r"(All|No|Some) (.+?) are (not )?(.+)")
 _ALL_KINDS = 0xFF
@@ -86,15 +87,15 @@ _ALL_KINDS = 0xFF
 
 @dataclasses.dataclass(frozen=True)
 class _Statement:
-    """A statement of the form All, No or Some ... are (not) ..."""
+    """A statement "All/No/Some ... are (not) ..."."""
 
     is_universal: bool
     terms: tuple[str, str]
     is_of_both: bool
-    """Whether it speaks of what falls under both terms, not of the rest."""
+    """Whether it is about things under both terms, not under the first alone."""
 
     def kinds(self, terms: Sequence[str]) -> int:
-        """Return the kinds that it speaks of."""
+        """Return the kinds that the statement is about."""
         subject, predicate = (_kinds_under(terms.index(t)) for t in self.terms)
         return subject & (predicate if self.is_of_both else _ALL_KINDS & ~predicate)
 
@@ -113,9 +114,13 @@ def _read(text: str) -> _Statement:
 
 
 def follows(premises: Sequence[str], conclusion: str, are_there: bool) -> bool:
-    """Say whether a conclusion holds wherever the premises do.
+    """Return whether a conclusion follows from premises with at most three terms.
 
-    They have at most three terms; `are_there` says whether something falls under each.
+    If `are_there` is true, every term applies to something.
+
+    Example:
+        >>> follows(["All a are b", "All b are c"], "Some a are c", are_there=True)
+        True
     """
     *given, concluded = map(_read, [*premises, conclusion])
     terms = sorted({term for each in (*given, concluded) for term in each.terms})
@@ -133,8 +138,8 @@ def follows(premises: Sequence[str], conclusion: str, are_there: bool) -> bool:
     return any(not allowed & ~kinds & some for some in needed)
 
 
-def _readings(entry: Entry) -> set[str]:
-    """Return the answer where terms may be empty, and where they may not."""
+def _interpretations(entry: Entry) -> set[str]:
+    """Return the answers if terms may be empty, and if they may not."""
     metadata = entry["metadata"]
     premises = [metadata["premise1"], metadata["premise2"]]
     return {
@@ -147,33 +152,33 @@ SYLLOGISMS = TaskRules(
     "syllogism",
     item_checks=(
         ItemCheck(
-            "answer is wrong by any reading",
-            lambda entry: entry["answer"] not in _readings(entry),
+            "answer is wrong in every interpretation",
+            lambda entry: entry["answer"] not in _interpretations(entry),
         ),
         ItemCheck(
-            "answer depends on whether there are such things, which it does not say",
-            lambda entry: len(_readings(entry)) > 1,
+            "answer depends on whether its terms may be empty, which is not given",
+            lambda entry: len(_interpretations(entry)) > 1,
         ),
     ),
     level_repair=LevelRepair(
         {0: {"allow_no": True}},
-        "level 0 has statements about all alone, of which Yes is right for 93 of 100",
+        "level 0 has only statements with All, and Yes is right for 93 of 100 items",
     ),
 )
 
 
 # -- zebra_puzzles ---------------------------------------------------------------------
 
-# To make a puzzle, clues are taken away while one solution remains. The library writes
-# every clause of every clue as text, numbers them anew for each of a hundred tries and
-# looks for two solutions.
+# The library makes a puzzle by removing clues while the solution stays unique. It
+# writes every clause of every clue as text, numbers them again for each of a hundred
+# tries, and searches for two solutions.
 
 Clause = tuple[int, ...]
 UNSATISFIABLE = "UNSAT"
 
 
 class _Numbers(dict[str, int]):
-    """Literal to its number, given when it is first asked for; "~" negates."""
+    """Literal to its number, assigned at the first access; "~" negates."""
 
     def __missing__(self, literal: str) -> int:
         is_negated = literal[0] == "~"
@@ -182,7 +187,7 @@ class _Numbers(dict[str, int]):
 
 
 class _Numbering:
-    """The clauses of one puzzle in the solver's numbers, each made once."""
+    """The clauses of one puzzle in the numbers of the solver; each is built once."""
 
     def __init__(self, puzzle: Any) -> None:
         self._numbers = _Numbers()
@@ -203,10 +208,10 @@ class _Numbering:
 
 
 def _make_has_unique_solution(own: Any) -> Callable[[Any, Iterable[Any]], bool]:
-    """Return `has_unique_solution`, which asks the solver once.
+    """Return a `has_unique_solution` that calls the solver once.
 
-    The clues are true of the solution that the puzzle was made from, so there is one
-    solution if and only if none is left when that one is forbidden.
+    The clues hold in the solution that the puzzle was made from. So the solution is
+    unique if the solver finds none when this one is excluded.
     """
     solve = importlib.import_module("pycosat").solve
 
@@ -229,10 +234,10 @@ ZEBRA_PUZZLES = TaskRules(
     unused_levels={5: "1 of 8 items were not ready after 20 s"},
     faster=(
         FasterFunction(
-            "reasoning_gym.logic.contrib.logic_puzzle.generate",
-            "has_unique_solution",
-            "762ae55eada87943",
-            _make_has_unique_solution,
+            module="reasoning_gym.logic.contrib.logic_puzzle.generate",
+            name="has_unique_solution",
+            digest="762ae55eada87943",
+            make=_make_has_unique_solution,
         ),
     ),
 )

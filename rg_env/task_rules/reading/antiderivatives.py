@@ -1,12 +1,12 @@
-"""Antiderivatives, of simple_integration and intermediate_integration.
+"""Antiderivatives in simple_integration and intermediate_integration.
 
-The scorer is given only what an answer by hand can contain: no unevaluated integral and
-no function that makes the computer algebra system do the work.
+An answer may contain only elementary functions: no unevaluated integral, and no
+function that makes the computer algebra system do the work.
 
 The library simplifies the difference between the answer's derivative and the integrand,
-and scores 1.0 if that is zero. Of wrong answers that takes 64 ms on average and seconds
-at worst; to find a place where the two differ takes 2 ms. An answer for which none is
-found is left to the library, so nobody scores for passing here.
+and scores 1.0 if it is zero. That takes 64 ms on average for a wrong answer, and
+seconds at worst; finding a place where both differ takes 2 ms. The library scores the
+answers for which no such place is found.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_g
 from rg_env.task_rules.reading.words import of_short_text
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
-# Where slopes are compared. Fractions, positive: there the identities of logarithms and
-# roots hold as well.
+# Places at which slopes are compared: positive fractions, because the identities of
+# logarithms and roots hold there.
 PLACES = ((7, 5), (13, 6))
 
-# Where slopes are compared in addition that the library cannot simplify.
+# Further places for slopes that the library cannot simplify.
 MORE_PLACES = ((17, 3), (41, 9), (29, 4))
 
 EXACT_DIGITS = 40
@@ -50,7 +50,7 @@ ELEMENTARY = FUNCTIONS | {"C", "E", "pi"}
 """Names an antiderivative may contain, besides its variable."""
 
 CONSTANTS = frozenset({"c", "k", "K", "D"})
-"""Other names of the constant of integration, of which an answer has one at most."""
+"""Other names of the constant of integration; an answer has at most one."""
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _EULER = re.compile(r"\be\b")
@@ -64,7 +64,7 @@ def _slope_and_integrand(
     answer: str, integrand: str, variable: str, *, exactly: bool
 ) -> tuple[Any, Any, Any]:
     """Return sympy's variable, the derivative of an answer and the integrand."""
-    # Takes half a second, and only a worker ever needs it.
+    # This import takes half a second, and only a worker needs it.
     import sympy
     from sympy.parsing.sympy_parser import rationalize, standard_transformations
 
@@ -76,7 +76,7 @@ def _slope_and_integrand(
 
 
 def _value_at(expression: Any, place: Mapping[Any, Any]) -> complex | None:
-    """Return the value of an expression; None where it is no finite number."""
+    """Return the value of an expression, None if it is not a finite number."""
     try:
         value = complex(expression.evalf(DIGITS, subs=place))
     except (TypeError, ValueError, ArithmeticError):
@@ -85,18 +85,19 @@ def _value_at(expression: Any, place: Mapping[Any, Any]) -> complex | None:
 
 
 def has_wrong_slope(answer: str, integrand: str, variable: str) -> bool:
-    """Say whether the derivative of an answer is surely not the integrand.
+    """Return whether the derivative of an answer certainly differs from the integrand.
 
-    The answer is one that may be given to the library's parser.
+    The answer must be one that the guard admits.
     """
     from sympy import Rational
 
     try:
         symbol, *both = _slope_and_integrand(answer, integrand, variable, exactly=False)
-    except Exception:  # noqa: BLE001 - any text may come; the library judges it
+    except Exception:  # noqa: BLE001 - sympy may raise anything; the library decides
         return False
     for pair in PLACES:
-        slope, right = (_value_at(side, {symbol: Rational(*pair)}) for side in both)
+        place = {symbol: Rational(*pair)}
+        slope, right = (_value_at(side, place) for side in both)
         if slope is None or right is None:
             continue
         if abs(slope - right) > TOLERANCE * (1 + abs(slope) + abs(right)):
@@ -105,9 +106,9 @@ def has_wrong_slope(answer: str, integrand: str, variable: str) -> bool:
 
 
 def has_right_slope(answer: str, integrand: str, variable: str) -> bool:
-    """Say whether the derivative of an answer is the integrand at some places.
+    """Return whether the derivative of an answer equals the integrand at some places.
 
-    Decimals are taken as they are written: `1.5` is 3/2, and 1.6667 is no 5/3.
+    Decimals are exact: `1.5` is 3/2, and 1.6667 is not 5/3.
     """
     from sympy import Rational
 
@@ -121,28 +122,30 @@ def has_right_slope(answer: str, integrand: str, variable: str) -> bool:
             distance = abs(off.evalf(EXACT_DIGITS, subs=place))
             if not distance <= EXACT * (1 + abs(wanted.evalf(subs=place))):
                 return False
-    except Exception:  # noqa: BLE001 - any text may come; what cannot be told is wrong
+    except Exception:  # noqa: BLE001 - sympy may raise anything; then it is unproven
         return False
     return True
 
 
 def _score_antiderivative(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score an integration, written in elementary functions.
+    """Score an antiderivative in elementary functions.
 
-    The library takes `e` for a name, and does not see that `log(abs(u))` has the slope
+    The library takes `e` for a name, and does not know that `log(abs(u))` has the slope
     of `log(u)`.
     """
     answer = _LOG_OF_ABS.sub(r"log(\1)", _EULER.sub("E", answer))
-    asked = entry["metadata"]["integrand"], entry["metadata"]["variable"]
-    names = set(_NAME.findall(answer)) - {asked[1]} - ELEMENTARY
+    integrand = entry["metadata"]["integrand"]
+    variable = entry["metadata"]["variable"]
+    names = set(_NAME.findall(answer)) - {variable} - ELEMENTARY
     is_one_constant = len(names) <= 1 and names <= CONSTANTS
     if not _EXPRESSION.fullmatch(answer) or not is_one_constant:
         return 0.0
-    if has_wrong_slope(answer, *asked):
+    if has_wrong_slope(answer, integrand, variable):
         return 0.0
     value = library(answer)
-    # `cos(2*x)/4` for `-sin(x)**2/2` and `x**1.5` are more than it can simplify.
-    return 1.0 if value < 1.0 and has_right_slope(answer, *asked) else value
+    if value < 1.0 and has_right_slope(answer, integrand, variable):
+        return 1.0  # sympy cannot simplify `cos(2*x)/4` for `-sin(x)**2/2`, or `x**1.5`
+    return value
 
 
 _NESTED = r"\((?:[^()]|\([^()]*\))*\)"
@@ -154,7 +157,7 @@ _LONG_NAMES = re.compile(r"\barc(?=(?:sin|cos|tan|cot|sec|csc)h?\()")
 
 
 def _in_the_questions_variable(text: str, variable: str, question: str) -> str:
-    """Write `x` for `X`, as the question's own examples do, unless it minds."""
+    """Write `x` for `X`, unless the question demands the same variable symbol."""
     other = variable.swapcase()
     names = set(_NAME.findall(text))
     if other not in names or variable in names or "ame variable symbol" in question:
@@ -172,7 +175,7 @@ def _as_antiderivative(answer: str, entry: Entry) -> str:
 
 
 def integration_rules(task: str) -> TaskRules:
-    """Return the rules of a task whose answers are antiderivatives."""
+    """Return the rules of a task with antiderivatives as answers."""
     return TaskRules(
         task,
         guard=expression_guard(_BOUNDS),
@@ -181,7 +184,7 @@ def integration_rules(task: str) -> TaskRules:
             _score_antiderivative,
             fault="`Integral(f, x)` and `integrate(f, x)` score 1.0 for every f.",
         ),
-        # Where sympy found no antiderivative, the library's answer is the question.
+        # If sympy found no antiderivative, the library's answer repeats the question.
         solution=lambda entry: (
             None if "Integral" in entry["answer"] else entry["answer"]
         ),

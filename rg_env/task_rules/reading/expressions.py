@@ -1,17 +1,20 @@
-"""Arithmetic and calculus as text: what may be parsed by sympy, and how big it gets.
+"""Decides which expressions may be parsed by sympy, and bounds their size.
 
-The library hands such answers to `sympy.parse_expr`, which is Python's `eval` with a
-namespace that holds all of sympy. So only numbers, listed names, listed functions of
-one argument, `+ - * / ^ **` and parentheses are admitted, each in its place; there is
-no attribute, call of anything else, keyword, string, bracket, comparison or comment.
+The library passes answers to `sympy.parse_expr`, which is Python's `eval` with all of
+sympy as its namespace. So this parser admits only numbers, listed names, listed
+functions of one argument, `+ - * / ^ **` and parentheses, each in its place. It admits
+no attribute, other call, keyword, string, bracket, comparison or comment.
 
-sympy computes constants exactly and at once, so the text is also bounded: while it is
-read, each part gets an upper bound for the size of its numerator and denominator and
-for its degree. Names count as 1, for they can only cancel. `9**9**9` would have 370
-million digits.
+sympy computes constants exactly and at once, and `9**9**9` would have 370 million
+digits. So the parser computes an upper bound of the numerator, the denominator and the
+degree of each part. A name counts as 1, because it can only cancel.
 
-Not covered: how long sympy takes to simplify what is admitted, which has no useful
-bound; that is the deadline's to end.
+Not covered: the time that sympy takes to simplify an admitted expression. It has no
+useful bound; the deadline of scoring ends it.
+
+Example:
+    >>> why_not_expression("9**9**9", ExpressionBounds(powers=True))
+    'an exponent is too large'
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ _TOKEN = re.compile(
 )
 _LOG2_E = math.log2(math.e)
 _LOG2_10 = math.log2(10)
-# The largest numerator or denominator that may arise has so many bits.
+# The largest numerator or denominator, in bits.
 _MAX_BITS = 4096.0
 # The deepest nesting of parentheses and exponents.
 _MAX_DEPTH = 16
@@ -40,7 +43,7 @@ _GROWS_LIKE_EXP = frozenset({"exp", "sinh", "cosh", "tanh"})
 
 @dataclasses.dataclass(frozen=True)
 class ExpressionBounds:
-    """What one task's expressions may hold.
+    """The bounds of one task's expressions.
 
     Attributes:
         names: Symbols and constants.
@@ -66,7 +69,7 @@ class ExpressionBounds:
 
 
 class _RejectedError(Exception):
-    """Carries the reason out of the descent."""
+    """Ends the descent with the reason of a rejection."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,15 +94,15 @@ class _Size:
         return self.times(_Size(other.bottom, other.top, other.degree))
 
     def power(self, exponent: float) -> _Size:
-        # The exponent may be negative, which swaps the two.
+        # A negative exponent swaps numerator and denominator.
         larger = max(self.top, self.bottom) * exponent
         return _Size(larger, larger, self.degree * max(1.0, exponent))
 
     def of_function(self, name: str) -> _Size:
-        """Bound f(self); `tan(atan(n))` and `exp(log(n))` give n back exactly."""
+        """Bound f(self); sympy simplifies `tan(atan(n))` and `exp(log(n))` to n."""
         degree = self.degree + 1
         if name in _INVERSE_OF_EXP:
-            # The logarithm of 1.000000001 is as small as that number is long.
+            # The logarithm of 1.000000001 is about 1e-9: small for a long number.
             carried = 1 + max(self.top, self.bottom)
             return _Size(math.log2(1 + carried), carried, degree)
         if name in _GROWS_LIKE_EXP:
@@ -121,7 +124,7 @@ def _size_of_number(text: str) -> _Size:
 
 
 class _ExpressionReader:
-    """One descent through a text; every step consumes a token or refuses."""
+    """A recursive descent; every step consumes a token or raises."""
 
     def __init__(self, text: str, bounds: ExpressionBounds) -> None:
         self._bounds = bounds
@@ -173,7 +176,7 @@ class _ExpressionReader:
         return size
 
     def _signed(self, depth: int) -> _Size:
-        # One sign of its own, and one more: `3 - -2`.
+        # Two signs are admitted: `3 - -2`.
         if self._take("+", "-"):
             self._take("+", "-")
         base = self._atom(depth)
@@ -182,7 +185,7 @@ class _ExpressionReader:
         if depth >= _MAX_DEPTH:
             raise _RejectedError("nested too deeply")
         exponent = self._signed(depth + 1)
-        # Both parts count: x**(1/99999) is as hard for sympy as x**99999.
+        # The denominator counts, too: x**(1/99999) is as hard for sympy as x**99999.
         is_large = exponent.top > math.log2(self._bounds.max_exponent)
         if is_large or exponent.bottom > _MAX_ROOT_BITS:
             raise _RejectedError("an exponent is too large")
@@ -225,7 +228,7 @@ class _ExpressionReader:
 
 
 def why_not_expression(text: str, bounds: ExpressionBounds) -> str | None:
-    """Return why a text is no expression within the bounds, None where it is one."""
+    """Return why a text is no expression within the bounds, None if it is one."""
     if len(text) > bounds.max_chars:
         return f"longer than {bounds.max_chars} characters"
     try:
@@ -236,7 +239,7 @@ def why_not_expression(text: str, bounds: ExpressionBounds) -> str | None:
 
 
 def expression_guard(bounds: ExpressionBounds) -> Guard:
-    """Return the guard of a scorer that hands the answer to sympy."""
+    """Return the guard of a scorer that passes the answer to sympy."""
     return Guard(
         lambda answer, gold: why_not_expression(answer, bounds), evaluates=True
     )

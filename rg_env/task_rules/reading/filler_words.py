@@ -1,15 +1,15 @@
-"""Words beside an answer that say nothing but that it is the answer.
+"""Filler words: words beside an answer that do not change its meaning.
 
-FILLER words say nothing beside any answer; COUNTING words and the unit of the question
-say nothing beside a number. NAMES stand for the answer, and so do the words by which a
-question asks for it. The lead of an answer consists of such words and holds a name; a
-verb, a colon, `=`, a line or the comma of `So,` ends it.
+FILLER words may stand beside any answer; COUNTING words and the unit in the question
+may stand beside a number. NAMES, and the words by which a question asks, name the
+answer. The lead of an answer consists of such words and contains a name. A verb, a
+colon, `=`, a line or the comma of `So,` ends it.
 
     The answer is 5.   **5**   Total: 5 legs       filler words and the answer
     -5  50  1/5  5e3  5%  5!  ~5                   part of another number
     5 or 6   5, 6   not 5   5 more   Yes No        more than the answer
 
-Any other word may deny the answer, offer a choice or make another answer of it.
+Any other word may deny the answer, offer a choice or change the answer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FILLER = (
     " result so solution text that the therefore this thus value we word"
 )
 FILLER = frozenset(_FILLER.split())
-"""Words that are no answer to any task, lower case; no single letters."""
+"""Words that answer no task, in lower case; no single letters."""
 
 _COUNTING = (
     "altogether and appears at be by correct count difference do does exactly for"
@@ -31,7 +31,7 @@ _COUNTING = (
     " sum there they total unit units was will with would you"
 )
 COUNTING = frozenset(_COUNTING.split())
-"""Words of a sentence that says a number."""
+"""Words of a sentence that states a number."""
 
 _NAMES = (
     "answer board coloring decoded decrypted difference elements fraction grid hence"
@@ -40,7 +40,7 @@ _NAMES = (
     " sorted string sum therefore thus total word words"
 )
 NAMES = frozenset(_NAMES.split())
-"""Words of which a lead holds one."""
+"""Words that name an answer; a lead contains at least one."""
 
 MAX_LEAD_CHARS = 120
 _LEAD_ENDS = re.compile(
@@ -54,9 +54,15 @@ _LEAD_WORD = re.compile(r"[a-z]+|\d+")
 
 
 def lead_end(text: str, asked: Collection[str] = frozenset()) -> int:
-    """Return where the lead of an answer ends: `The final answer is: `; 0 without one.
+    """Return the length of the lead of an answer; 0 if it has none.
 
-    `asked` are the `asked_words` of its question.
+    Args:
+        text: An answer without formatting.
+        asked: The `asked_words` of its question.
+
+    Example:
+        >>> lead_end("The final answer is: 5")
+        21
     """
     names = NAMES | {word for word in asked if word.isalpha()}
     known = FILLER | COUNTING | names | {*asked}
@@ -92,7 +98,7 @@ def _words_of(text: str) -> set[str]:
 
 
 def _named_by(pattern: re.Pattern[str], question: str) -> frozenset[str]:
-    """Return the words that a pattern finds, each in its singular and its plural."""
+    """Return the words that a pattern finds, each in singular and plural."""
     found = _words_of(" ".join(pattern.findall(question)))
     words = frozenset(word for word in found if len(word) > 1) - _DENIALS
     return words | {f"{word}s" for word in words} | {w.removesuffix("s") for w in words}
@@ -100,24 +106,25 @@ def _named_by(pattern: re.Pattern[str], question: str) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=64)
 def asked_words(question: str) -> frozenset[str]:
-    """Return the words by which a question names what it asks for, and its numbers.
+    """Return the words by which a question asks, in lower case, and its numbers.
 
-    Of `Find the Greatest Common Divisor (GCD) of these numbers: 12, 18` they are the
-    name, its abbreviation and `these numbers`, in lower case.
+    Example:
+        >>> "gcd" in asked_words("Find the Greatest Common Divisor (GCD) of 12 and 18")
+        True
     """
     return _named_by(_ASKED, question) | {*re.findall(r"\b\d+\b", question)}
 
 
 def words_of_numbers(question: str) -> frozenset[str]:
-    """Return the words that may stand beside a number, its unit in the question too."""
+    """Return the words that may stand beside a number, including its unit."""
     return FILLER | COUNTING | _named_by(_UNIT, question)
 
 
 def is_filler(text: str, words: Collection[str] = FILLER) -> bool:
-    """Say whether a text holds nothing but such words and formatting."""
+    """Return whether a text contains only such words and formatting."""
     return bool(_PLAIN.fullmatch(text)) and _words_of(text).issubset(words)
 
 
 def is_filler_beside(read: re.Pattern[str], answer: str) -> bool:
-    """Say whether all that a scorer does not read of an answer is filler words."""
+    """Return whether an answer has only filler words beside the matches of `read`."""
     return is_filler(read.sub(" ", answer))

@@ -1,7 +1,7 @@
-r"""Formulas of propositional logic: `(P ∧ ¬Q) → R`.
+r"""Parses formulas of propositional logic: `(P ∧ ¬Q) → R`.
 
-Read are the signs that the question names, and others that people write for them. A
-formula is known by its rows in the truth table, one bit each; nothing is evaluated.
+The parser knows the signs that the question names, and others that people write for
+them. It computes the rows of the truth table as bits and evaluates no text.
 """
 
 # ruff: noqa: RUF001 - the library's own signs
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 
 from rg_env.task_rules.rules import Entry
 
-# -- notation -----------------------------------------------------------------------
+# -- canonical form -----------------------------------------------------------------
 
 MAX_CHARS = 4_000
 _CONNECTIVES = {
@@ -45,16 +45,16 @@ def as_formula(answer: str, entry: Entry) -> str:
 MAX_TOKENS = 500
 
 BINDING = {"↔": 1, "→": 2, "∨": 3, "∧": 4, "¬": 5}
-"""How strongly each sign binds."""
+"""Operator precedence."""
 
 Clauses = frozenset[int]
 """Clauses by their letters: bit `n` for letter n, bit `n + count` for its negation."""
 
-# A formula with more clauses is not read; a premise of the highest level has 58 at
-# most, and the premises of an item 79.
+# A formula with more clauses is rejected. A premise of the highest level has at most
+# 58, and the premises of an item 79.
 MOST_CLAUSES = 200
 
-# So many pairs of clauses are joined at once: no formula takes more than a second.
+# Most pairs of clauses in one join, so that no formula takes more than a second.
 MOST_PAIRS = 2_000
 
 
@@ -65,9 +65,9 @@ class Formula:
     Attributes:
         count: The number of the given letters.
         rows: The rows of the truth table in which it holds, one bit each.
-        clauses: What it is when "or" is multiplied out, without what always holds and
-            what another of them implies; None if they are too many. No two of them are
-            made one by reasoning: `(P or Q) and (P or not Q)` has two.
+        clauses: Its conjunctive normal form without tautologies and without clauses
+            that another one implies; None if there are too many clauses. No resolution
+            is done: `(P or Q) and (P or not Q)` has two clauses.
         denied: The clauses of its negation.
     """
 
@@ -95,10 +95,10 @@ def clause_rows(clause: int, count: int) -> int:
 
 @functools.cache
 def letter_formula(index: int, count: int) -> Formula:
-    """Return the letter whose truth is bit `index` of the number of a row."""
+    """Return the letter that is true in the rows with bit `index`."""
     rows = sum(1 << row for row in range(1 << count) if row >> index & 1)
-    clauses = (frozenset({1 << bit}) for bit in (index, index + count))
-    return Formula(count, rows, *clauses)
+    clauses = frozenset({1 << index})
+    return Formula(count, rows, clauses, denied=frozenset({1 << index + count}))
 
 
 def _needed(clauses: Iterable[int], count: int) -> Clauses | None:
@@ -124,9 +124,9 @@ def _one_of(left: Clauses | None, right: Clauses | None, count: int) -> Clauses 
 
 
 def negated(formula: Formula) -> Formula:
-    """Return "not" of a formula."""
+    """Return the negation of a formula."""
     rows = formula.rows ^ formula.every_row
-    return Formula(formula.count, rows, formula.denied, formula.clauses)
+    return Formula(formula.count, rows, clauses=formula.denied, denied=formula.clauses)
 
 
 def _both(left: Formula, right: Formula) -> Formula:
@@ -134,8 +134,8 @@ def _both(left: Formula, right: Formula) -> Formula:
     return Formula(
         count,
         left.rows & right.rows,
-        _all_of(left.clauses, right.clauses, count),
-        _one_of(left.denied, right.denied, count),
+        clauses=_all_of(left.clauses, right.clauses, count),
+        denied=_one_of(left.denied, right.denied, count),
     )
 
 
@@ -151,7 +151,7 @@ def _joined(sign: str, left: Formula, right: Formula) -> Formula:
 
 
 class _FormulaReader:
-    """Formulas that were read and signs that wait for what stands behind them."""
+    """A shunting-yard parser: parsed formulas, and signs that wait for an operand."""
 
     def __init__(self, letters: Sequence[str]) -> None:
         self._letters = letters
@@ -160,7 +160,7 @@ class _FormulaReader:
         self._operand_next = True
 
     def accept(self, sign: str) -> bool:
-        """Take the next sign; return whether it may stand here."""
+        """Take the next sign; return whether it is allowed here."""
         starts = sign in ("(", "¬") or sign in self._letters
         if starts != self._operand_next:
             return False
@@ -181,9 +181,10 @@ class _FormulaReader:
         return True
 
     def _apply_down_to(self, binding: int) -> None:
-        """Apply the waiting signs that bind at least so strongly, to a bracket."""
+        """Apply the waiting signs of at least this precedence, up to a bracket."""
         while self._waiting and BINDING.get(self._waiting[-1], -1) >= binding:
-            sign, right = self._waiting.pop(), self._formulas.pop()
+            sign = self._waiting.pop()
+            right = self._formulas.pop()
             if sign == "¬":
                 formula = negated(right)
             else:
@@ -191,7 +192,7 @@ class _FormulaReader:
             self._formulas.append(formula)
 
     def finish(self) -> Formula | None:
-        """Return the formula, None where it is unfinished."""
+        """Return the formula, None if it is unfinished."""
         if self._operand_next:
             return None
         self._apply_down_to(0)
@@ -199,10 +200,9 @@ class _FormulaReader:
 
 
 def read_formula(text: str, letters: Sequence[str]) -> Formula | None:
-    """Read a formula as the library does; None where it is none of these letters.
+    """Parse a formula as the library does; None if it is not one of these letters.
 
-    The signs bind in the order of `BINDING`, the strongest being the negation, and
-    equal ones to the left.
+    Signs bind in the order of `BINDING` and associate to the left.
     """
     signs = "".join(text.split())
     reader = _FormulaReader(letters)

@@ -1,7 +1,7 @@
-"""The value of a sum in the four operations, exactly and without running anything.
+"""Computes the exact value of a sum in the four operations, and runs no code.
 
-A text of digits, `+ - * / ( )` and spaces is read into a tree and worked out in
-fractions. Powers, decimals, names and comments are no part of it.
+A text of digits, `+ - * / ( )` and spaces is parsed into a tree and computed in
+fractions. Powers, names and comments are not allowed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _OPERATIONS: Mapping[type[ast.operator], Callable[[Fraction, Fraction], Fraction
 
 
 def _value(node: ast.expr) -> Fraction:
-    """Work out a tree; raises ValueError for what is none of the four operations."""
+    """Compute a tree; raises ValueError for anything but the four operations."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return Fraction(node.value)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
@@ -46,7 +46,12 @@ _DECIMAL = re.compile(r"(\d+)\.(\d+)")
 
 
 def exact_value(text: str) -> Fraction | None:
-    """Return the value of a calculation with decimals; None where it has none."""
+    """Return the value of a calculation, also with decimals; None if it has none.
+
+    Example:
+        >>> exact_value("(1 + 2) / 0.5")
+        Fraction(6, 1)
+    """
 
     def as_fraction(match: re.Match[str]) -> str:
         return f"({int(match[1] + match[2])}/1{'0' * len(match[2])})"

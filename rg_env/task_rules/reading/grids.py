@@ -1,10 +1,10 @@
-"""Grids as people write them: rows of cells, tables, lists of lists.
+"""Parses grids as people write them: rows of cells, tables, lists of lists.
 
     1 2     1, 2     | 1 | 2 |     [[1, 2],     [[1 2]
     3 4     3, 4     | 3 | 4 |      [3, 4]]      [3 4]]
 
-are one grid. Each row has as many cells as the first, and each cell is what the task's
-cells are; otherwise the text is no grid.
+are the same grid. All rows have as many cells as the first, and every cell matches the
+task's pattern; otherwise the text is no grid.
 """
 
 from __future__ import annotations
@@ -28,7 +28,12 @@ def _cells(line: str) -> list[str]:
 
 
 def read_grid(text: str, cell: re.Pattern[str]) -> Cells | None:
-    """Read the rows of a grid, which have equal lengths; None where it is none."""
+    """Parse the rows of a grid; None if the text is no grid.
+
+    Example:
+        >>> read_grid("| 1 | 2 |", WHOLE)
+        [['1', '2']]
+    """
     rows = read_rows(text)
     if rows is None:
         lines = plain(text).replace(";", "\n").split("\n")
@@ -46,7 +51,7 @@ QUEENS = re.compile(r"[_Q]")
 
 
 def grid_of(cell: re.Pattern[str]) -> Notation:
-    """Return the notation of a grid that has a space between two cells."""
+    """Return the notation that writes a grid with a space between two cells."""
 
     def written(answer: str, entry: Entry) -> str:
         rows = read_grid(answer, cell)

@@ -1,9 +1,8 @@
-r"""Lists, sequences and moves as people write them: marks, arrows, commas, lines.
+r"""Parses lists and moves as people write them: marks, arrows, commas, lines.
 
-`A+1, B-2`, `A+1 → B-2`, `1. A+1` above `2. B-2` and `["A+1", "B-2"]` are one list.
-What stands between its elements says nothing, so it may be any of that; what is neither
-an element nor known to say nothing makes the text unreadable, and with it any second
-answer, a choice or a denial.
+`A+1, B-2`, `A+1 → B-2`, `1. A+1` above `2. B-2` and `["A+1", "B-2"]` are the same list.
+Only such separators may stand between elements. Any other text, such as a second
+answer, a choice or a denial, makes the list unreadable.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ _MARK = re.compile(
     r"(?:(?:step|move|row|line|turn)[ \t]*)?\(?#?([0-9]{1,6})[.):](?:\s+|$)",
     re.IGNORECASE,
 )
-"""What numbers an element: `1.`, `2)`, `(3)`, `Step 4:`."""
+"""The number of an element: `1.`, `2)`, `(3)`, `Step 4:`."""
 
 _QUOTES = "\"'\u201c\u201d\u2018\u2019"
 _BETWEEN = re.compile(rf"(?:[\s,;\u2192{_QUOTES}]|\.(?=\s|$))*")
-"""What may stand between the elements of a list."""
+"""Separators of the elements of a list."""
 
 
 def plain(text: str) -> str:
-    """Take bold and code off what stands inside a text; one sign is an arrow."""
+    """Remove bold and code inside a text, and write all arrows with one sign."""
     return _CODE.sub(r"\1", _ARROW.sub("\u2192", text.replace("**", ""))).strip()
 
 
 def _without_brackets(text: str) -> str:
-    """Take off one pair of brackets around a whole text."""
+    """Remove one pair of brackets around a whole text."""
     if text[:1] + text[-1:] in ("[]", "()", "{}"):
         inner = text[1:-1]
         if not any(bracket in inner for bracket in "[](){}"):
@@ -48,7 +47,7 @@ def _without_brackets(text: str) -> str:
 
 
 def _elements(text: str, element: re.Pattern[str]) -> Iterator[re.Match[str] | None]:
-    """Yield each element, and None at the end where something else stands."""
+    """Yield each element; yield None and stop at anything else."""
     number = 1
     at = _end_of_gap(text, 0)
     while at < len(text):
@@ -72,10 +71,9 @@ def _end_of_gap(text: str, at: int) -> int:
 
 
 def read_sequence(text: str, element: re.Pattern[str]) -> list[re.Match[str]] | None:
-    """Read a text, from `plain`, that holds elements; None where it holds more.
+    """Parse a text from `plain` that contains only elements; None for anything else.
 
-    Something has to stand between two elements. Numbers that count from 1 are marks of
-    the elements.
+    Two elements need a separator. Numbers that count from 1 are marks of the elements.
     """
     listed = read_list(text)
     if listed is not None:
@@ -86,7 +84,7 @@ def read_sequence(text: str, element: re.Pattern[str]) -> list[re.Match[str]] | 
     return read if read and len(read) == len(matches) else None
 
 
-# -- notations -------------------------------------------------------------------------
+# -- canonical form --------------------------------------------------------------------
 
 WHOLE = re.compile(r"-?[0-9]+(?![\w.])|-?[0-9]+(?=\.(?:\s|$))")
 WORD = re.compile(r"\w+")
@@ -97,13 +95,16 @@ def list_of(
     joined: Callable[[list[str]], str],
     written: Callable[[re.Match[str]], str] = operator.itemgetter(0),
 ) -> Notation:
-    """Return the notation of a list, of what the pattern reads or as it is written."""
+    """Return the notation that writes each element and joins them.
+
+    Example:
+        >>> list_of(WHOLE, " ".join)("[3, 4]", {})
+        '3 4'
+    """
 
     def notation(answer: str, entry: Entry) -> str:
         elements = read_sequence(plain(answer), element)
-        return (
-            answer if elements is None else joined([written(each) for each in elements])
-        )
+        return answer if elements is None else joined(list(map(written, elements)))
 
     return notation
 
@@ -116,14 +117,14 @@ _ITEMS = re.compile(r"n(?:,n)*,?")
 
 
 def why_not_list(text: str, plain: re.Pattern[str]) -> str | None:
-    """Return why a text is neither plain rows nor a list, None where it is one.
+    """Return why a text is neither plain rows nor a list, None if it is one.
 
-    What `plain` matches has to be harmless to evaluate, and the match linear.
+    Matches of `plain` must be harmless to evaluate, and found in linear time.
     """
     if plain.fullmatch(text):
         return None
     shape, count = _ITEM.subn("n", text)
-    if shape.count("n") > count:  # its own would look like items
+    if shape.count("n") > count:  # an `n` of the text would look like an item
         return "a name where a value was expected"
     shape = "".join(shape.split())
     for _ in range(3):  # lists in lists in lists
@@ -132,11 +133,10 @@ def why_not_list(text: str, plain: re.Pattern[str]) -> str | None:
 
 
 def literal_guard(plain: str) -> Guard:
-    """Return the guard of a scorer that compares with the gold text or calls `eval`.
+    """Return the guard of a scorer that may call `eval` on the answer.
 
-    So `[[0, 1], [1, 0]]` scores a little. Admitted are plain rows of the task's own
-    characters, and nested lists or tuples of numbers and strings: no name, operator,
-    call, index, prefix or backslash. `plain` says the rows.
+    It admits rows that `plain` matches, and nested lists or tuples of numbers and
+    strings: no name, operator, call, index, prefix or backslash.
     """
     pattern = re.compile(plain)
     return Guard(lambda answer, gold: why_not_list(answer, pattern), evaluates=True)
@@ -146,9 +146,9 @@ def literal_guard(plain: str) -> Guard:
 
 
 def repetition_guard(numbers: Callable[[str], Iterable[str]], most: int) -> Guard:
-    """Return the guard of a scorer that plays moves as often as their numbers say.
+    """Return the guard of a scorer that repeats moves as often as the answer says.
 
-    `numbers` returns those of an answer; "" counts as 1.
+    `numbers` returns the repetitions in an answer; "" counts as 1.
     """
 
     def why_not(answer: str, gold: str | None) -> str | None:

@@ -1,9 +1,9 @@
 r"""Numbers as people and language models write them.
 
-Where a task asks for a number, some answers show how it is worked out, `8 + 12 = 20`,
-and some decimals have the noise of a computer in their last digits. There is no other
-arithmetic, and no rounding. All other ways to write a number are a matter of the rule
-that compares an answer with the reference.
+Some answers show the calculation, `8 + 12 = 20`, and some decimals have the noise of a
+float in their last digits. These functions do no other arithmetic and no rounding. The
+rule that compares an answer with the reference, `rg_env.task_rules.one_rule`, accepts
+all other forms of a number.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rg_env.task_rules.rules import Entry
 
 FLOAT_ERROR = 1e-6
 
-# A float has 15 digits that are sure, and Python writes up to 17.
+# A float has 15 exact digits, and Python writes up to 17.
 _NOISY = re.compile(r"(?=.{16,40}\Z)-?\d+\.(\d*?)(?:0{7,}[1-9]\d?|9{8,}\d?)")
 _SIGNS = str.maketrans({"\u2212": "-", "\u00d7": "*", "\u00f7": "/"})
 _FRACTION = re.compile(
@@ -27,16 +27,17 @@ _FRACTION = re.compile(
 
 
 def is_rounded(written: str, exact: float, decimals: int) -> bool:
-    """Say whether a number is another one, rounded to so many decimals or to more.
+    """Return whether a number is `exact`, rounded to at least so many decimals.
 
-    What `float` does not read is a ValueError.
+    Raises:
+        ValueError: `written` is not a number.
     """
     decimals = max(decimals, len(written.partition(".")[2]))
     return abs(float(written) - exact) <= 0.5 * 10.0**-decimals + FLOAT_ERROR
 
 
 def same_number(answer: str, gold: str) -> bool:
-    """Say whether two texts are one number, written in digits."""
+    """Return whether two texts are the same number, written in digits."""
     try:
         return Decimal(answer) == Decimal(gold)
     except decimal.InvalidOperation:
@@ -45,9 +46,13 @@ def same_number(answer: str, gold: str) -> bool:
 
 @of_short_text
 def as_number(answer: str, entry: Entry) -> str:
-    """Write the last side of a calculation, `8 + 12 = 20`, without a float's noise.
+    """Write the last side of a calculation, without the noise of a float.
 
-    All sides are equal, or the first is the calculation that the question ends with.
+    All other sides must have its value, or repeat the end of the question.
+
+    Example:
+        >>> as_number("8 + 12 = 20", {"question": "What is 8 + 12?"})
+        '20'
     """
     *sides, last = map(str.strip, answer.translate(_SIGNS).split("="))
     asked = "".join(entry.get("question", "").split()).rstrip(".?=")
@@ -62,7 +67,7 @@ def as_number(answer: str, entry: Entry) -> str:
 
 @of_short_text
 def as_fraction(answer: str, entry: Entry) -> str:
-    """Write a fraction as the right one is written, in LaTeX or with `/`."""
+    """Write a fraction in the form of the reference, in LaTeX or with `/`."""
     gold = entry.get("answer") or ""
     both = [_FRACTION.fullmatch(text.strip("$ ")) for text in (answer, gold)]
     terms = [[t for t in match.groups() if t] for match in both if match]

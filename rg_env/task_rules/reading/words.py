@@ -1,20 +1,23 @@
-"""Answers that are short: a word, a sentence, a number."""
+"""Short answers: a word, a sentence, a number."""
 
 from __future__ import annotations
 
+import functools
+
 from rg_env.task_rules.rules import Entry, Notation
 
-# Characters of an answer that is one number or a sentence, with room to spare.
+# The longest short answer, in characters.
 SHORT = 400
 
 
 def of_short_text(notation: Notation) -> Notation:
-    """Return a notation that leaves long answers alone and sees no run of spaces.
+    """Return a notation that skips long answers and gets single spaces.
 
-    Its patterns may then look for spaces in more than one place, at no cost. Lines, and
-    columns between tabs, stay apart, so that no number is read across two of them.
+    Its patterns can then match spaces in several places in linear time. Lines, and
+    columns between tabs, stay separate, so that no number spans two lines.
     """
 
+    @functools.wraps(notation)
     def written(answer: str, entry: Entry) -> str:
         if len(answer) > SHORT:
             return answer
@@ -27,7 +30,7 @@ def of_short_text(notation: Notation) -> Notation:
 
 
 def with_its_first_letter(answer: str, entry: Entry) -> str:
-    """Write the first letter as the right answer has it; any sentence has a capital."""
+    """Write the first letter in the case of the reference."""
     gold = entry.get("answer") or ""
     first = gold[:1] if gold[:1].upper() == answer[:1] else answer[:1]
     return first + answer[1:]

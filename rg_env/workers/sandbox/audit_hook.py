@@ -1,8 +1,8 @@
-"""Denials in Python, for kernels that lack Landlock or seccomp.
+"""Denies operations in Python, for kernels without Landlock or seccomp.
 
-An audit hook sees what Python code asks of the system, not what C code does, and a
-job that means harm can get around it through ctypes or a folder's descriptor. So it
-is put on only where a layer of the kernel is missing. It cannot be taken off.
+An audit hook sees the operations of Python code, not of C code. A hostile job can
+bypass it with ctypes or the descriptor of a folder. So it is installed only if a layer
+of the kernel is missing. It cannot be removed.
 """
 
 from __future__ import annotations
@@ -11,18 +11,14 @@ import os
 import sys
 from typing import Any
 
-_DENIED = frozenset(
-    (
-        *("os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn"),
-        *("_thread.start_new_thread", "os.startfile", "os.system", "pty.spawn"),
-        *("subprocess.Popen", "os.killpg", "resource.prlimit", "resource.setrlimit"),
-        *("os.chmod", "os.chown", "os.removexattr", "os.setxattr", "os.truncate"),
-        *("os.utime", "socket.__new__", "socket.bind", "socket.connect"),
-        *("socket.getaddrinfo", "socket.gethostbyaddr", "socket.gethostbyname"),
-        *("socket.sendmsg", "socket.sendto", "ctypes.dlopen"),
-        *("syslog.openlog", "syslog.syslog"),
-    )
-)
+_DENIED_EVENTS = """
+    os.exec os.fork os.forkpty os.posix_spawn os.spawn os.startfile os.system os.killpg
+    os.chmod os.chown os.removexattr os.setxattr os.truncate os.utime
+    _thread.start_new_thread pty.spawn subprocess.Popen ctypes.dlopen
+    resource.prlimit resource.setrlimit syslog.openlog syslog.syslog
+    socket.__new__ socket.bind socket.connect socket.sendmsg socket.sendto
+    socket.getaddrinfo socket.gethostbyaddr socket.gethostbyname"""
+_DENIED = frozenset(_DENIED_EVENTS.split())
 _WRITTEN = {
     "os.link": (0, 1),
     "os.mkdir": (0,),
@@ -31,7 +27,7 @@ _WRITTEN = {
     "os.rmdir": (0,),
     "os.symlink": (1,),
 }
-"""Event to the arguments that are paths to write."""
+"""Event to the positions of arguments that are written paths."""
 
 _READ = frozenset({"os.listdir", "os.scandir", "os.walk"})
 _EVENTS = _DENIED | _READ | _WRITTEN.keys() | {"open", "os.kill"}
@@ -39,9 +35,12 @@ _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 def install(readable: tuple[str, ...], writable: tuple[str, ...], pid: int) -> None:
-    """Deny processes, threads, network, signals and all other paths, for good.
+    """Deny processes, threads, network, signals and all other paths, permanently.
 
-    Paths are absolute and without links; what can be written can be read as well.
+    Args:
+        readable: Absolute paths without links.
+        writable: Absolute paths without links; they are readable, too.
+        pid: The only process that may get a signal.
     """
     readable = (*readable, *writable)
 
@@ -63,7 +62,7 @@ def install(readable: tuple[str, ...], writable: tuple[str, ...], pid: int) -> N
 
 
 def _check_path(path: Any, allowed: tuple[str, ...]) -> None:
-    # A descriptor: what it leads to is open already.
+    # A descriptor of a file that is already open.
     if isinstance(path, int):
         return
     real = os.path.realpath(os.fsdecode("." if path is None else path))

@@ -1,31 +1,28 @@
-"""What a worker gives up before its first job, for good.
+"""Restricts a worker process permanently before its first job.
 
-Defence in depth: what reaches a scorer has passed a guard that admits no code. Should
-some get through, or an item's own code misbehave, this is what it cannot do.
+This is defence in depth. Guards admit no code to a scorer. If code gets through, or the
+code of an item misbehaves, these layers restrict it.
 
-Covered, by layer:
-    limits    memory (as the pool is told), 64 open files, 16 MiB a file, an hour of
-              CPU time in a worker's life, no core dumps
+Denied, by layer:
+    limits    memory above the pool's limit, more than 64 open files, files above 16
+              MiB, more than an hour of CPU time of a worker, core dumps
     landlock  reads outside Python, its packages, this project and the system's
               libraries; writes outside the worker's own scratch folder; programs
     seccomp   processes, threads, programs, sockets, signals to others, tracing, changes
               of modes, owners and times of files, and everything else that is not in
               its table
-    audit     where landlock or seccomp is missing: the same of Python code only
+    audit     without landlock or seccomp: the same, but only for Python code
 
-Covered elsewhere: state left for the next call (process_state.py); and by whoever
-starts the process, an environment without the run's keys, and deadlines, which are the
-only limit on the CPU time of a call.
+Covered elsewhere: process_state.py resets state for the next call. fork_server.py
+starts the process without the keys of the run. Deadlines limit the CPU time of a call.
 
-Not covered: what exists, how large it is and who owns it (stat) can be found out
-anywhere; how many files a call writes into the scratch folder until its deadline;
-modules and builtins that a job changes for the next call of its worker, which
-`Trust.max_calls` bounds; a false score between 0 and 1, which a job that runs code in
-the worker can always send; faults of the kernel.
+Not covered: existence, size and owner of any file (stat); the number of files that a
+call writes into the scratch folder; modules and builtins that a job changes for the
+next call of its worker (`Trust.max_calls` bounds these calls); a false score between 0
+and 1, which code in the worker can always send; faults of the kernel.
 
-A denied call fails with PermissionError; only the limit on CPU time ends the worker. A
-layer that the kernel does not have, or does not let us use,
-is named with its reason to the pool's owner.
+A denied call fails with PermissionError; only the limit on CPU time ends the worker. If
+the kernel lacks a layer or denies its use, the owner of the pool gets the reason.
 """
 
 from __future__ import annotations
@@ -39,7 +36,7 @@ from pathlib import Path
 from rg_env.workers.sandbox import audit_hook, landlock, seccomp
 from rg_env.workers.sandbox.landlock import OWN, READ, Right
 
-# CPU time of a worker's life; it retires between two calls at half of it.
+# CPU time of a worker process; at half of this, the worker ends after a call.
 MAX_CPU_S = 3_600
 
 _LIMITS = {
@@ -53,19 +50,19 @@ UNPROTECTED = {
     "landlock": "files are guarded from Python code only",
     "seccomp": "processes, sockets and signals are guarded from Python code only",
 }
-"""What it means that a layer is missing."""
+"""The consequence of a missing layer."""
 
-has_layers = True  # False, unreported, where workers are to have the limits alone
-has_scratch = True  # whether they may write into their scratch folder
+has_layers = True  # False, without a report, if workers shall only have the limits
+has_scratch = True  # whether workers may write into their scratch folder
 
 
 def harden(
     folder: Path, readable: tuple[str, ...], memory_limit_bytes: int | None
 ) -> dict[str, str]:
-    """Put every layer that this kernel has on the process. The place for such rules.
+    """Apply every layer that this kernel has to the process.
 
     Returns:
-        The layers of the kernel that are missing, to the reasons.
+        Each missing layer to the reason.
     """
     limits = dict(_LIMITS)
     if memory_limit_bytes is not None:
@@ -78,7 +75,7 @@ def harden(
     rights = dict.fromkeys(readable, READ)
     rights[os.devnull] = READ | Right.WRITE_FILE
     rights[str(folder)] = OWN if has_scratch else READ
-    # In this order: the filter of seccomp denies Landlock's system calls.
+    # In this order, because seccomp denies Landlock's system calls.
     steps: dict[str, Callable[[], None]] = {
         "landlock": functools.partial(landlock.restrict, rights),
         "seccomp": functools.partial(seccomp.install, os.getpid()),

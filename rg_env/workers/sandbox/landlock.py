@@ -1,12 +1,12 @@
-"""What files a worker may touch, by Landlock, the kernel's own list of them.
+"""Restricts the files of a worker with Landlock, a sandbox of the kernel.
 
-Three system calls. The packages for it are at version 0.x, and one that is not
-installed would leave a worker without this layer.
+It takes three system calls. The packages for Landlock have versions 0.x, and a worker
+would lack this layer if such a package were not installed.
 
-Does not cover, for no version of the kernel does: chdir, stat, access, readlink (what
-exists, and how large it is, can be found out), chmod, chown, utime, xattr, and
-whatever is open already. Needs Linux 5.13; what each later version adds is in the
-tables. Source: Linux 6.18, include/uapi/linux/landlock.h.
+Not covered by any version of the kernel: chdir, stat, access, readlink (existence and
+size of files), chmod, chown, utime, xattr, and files that are already open. Landlock
+needs Linux 5.13; the tables list the additions of later versions. Source: Linux 6.18,
+include/uapi/linux/landlock.h.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LOG_SAME_EXEC_OFF = 1
 
 
 class Right(IntFlag):
-    """What can be done with a file or a folder."""
+    """An access right to a file or a folder."""
 
     EXECUTE = 1 << 0
     WRITE_FILE = 1 << 1
@@ -54,43 +54,56 @@ OWN |= Right.MAKE_DIR | Right.MAKE_REG | Right.MAKE_SYM
 _OF_A_FILE = Right.EXECUTE | Right.WRITE_FILE | Right.READ_FILE | Right.TRUNCATE
 
 _NUM_RIGHTS = {1: 13, 2: 14, 3: 15, 5: 16}
-"""Version to the number of file rights it knows, those without a name here included.
+"""Version to its number of file rights, including those without a name here.
 
-They are all handled, and so denied where no rule allows them.
+All of these are handled, so each is denied unless a rule allows it.
 """
 
-# Version that can deny TCP, and binding and connecting as bits.
+# The first version that can deny TCP, and the bits for binding and connecting.
 _NETWORK = (4, 0b11)
 
-# Version that can keep abstract sockets and signals inside, and both as bits.
+# The first version that can confine abstract sockets and signals, and their bits.
 _SCOPES = (6, 0b11)
 
-# Version that logs denials; a worker's would fill the kernel's log for nothing.
+# The first version that logs denials; those of workers would fill the kernel's log.
 _LOG_CONTROL = 7
 
 
 _ROOT = Path(__file__).resolve().parents[3]
 _OF_THE_PROJECT = ("rg_env", "reasoning-gym")
 _OF_THE_SYSTEM = (
-    # Shared libraries; time zones, languages and fonts; random numbers.
-    *("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib"),
-    *("/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo"),
-    *("/usr/share/i18n", "/usr/share/locale"),
-    *("/usr/share/fonts", "/usr/local/share/pyfiglet"),
-    *("/dev/random", "/dev/urandom"),
+    # Shared libraries.
+    "/lib",
+    "/lib64",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/local/lib",
+    "/etc/ld.so.cache",
+    # Time zones, languages and fonts.
+    "/etc/localtime",
+    "/usr/share/zoneinfo",
+    "/usr/share/i18n",
+    "/usr/share/locale",
+    "/usr/share/fonts",
+    "/usr/local/share/pyfiglet",
+    # Random numbers.
+    "/dev/random",
+    "/dev/urandom",
 )
 _SITE_FOLDERS = ("site-packages", "dist-packages")
 
 
 def restrict(rights_by_path: Mapping[str, Right]) -> None:
-    """Leave this thread and what it starts nothing but these paths, for good.
+    """Restrict this thread and its children to these paths, permanently.
 
-    Also denied, where the kernel can: TCP, abstract sockets and signals to processes
-    that are not restricted by the same call. Rights are those in a folder and below;
-    a path that cannot be reached is left out.
+    If the kernel can, it also denies TCP, and abstract sockets and signals to processes
+    that this call does not restrict.
+
+    Args:
+        rights_by_path: Path to the rights there and below; missing paths are skipped.
 
     Raises:
-        OSError: The kernel has no Landlock, or does not let us use it.
+        OSError: The kernel has no Landlock, or denies its use.
     """
     version = syscalls.call(CREATE_RULESET, None, 0, VERSION)
     handled = (1 << max(n for v, n in _NUM_RIGHTS.items() if v <= version)) - 1
@@ -98,7 +111,7 @@ def restrict(rights_by_path: Mapping[str, Right]) -> None:
     try:
         for path, rights in rights_by_path.items():
             _allow(ruleset, path, rights & handled)
-        # Without this, the kernel refuses a process that is not privileged.
+        # The kernel requires this of an unprivileged process.
         syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
         flags = LOG_SAME_EXEC_OFF if version >= _LOG_CONTROL else 0
         syscalls.call(RESTRICT_SELF, ruleset, flags)
@@ -108,7 +121,7 @@ def restrict(rights_by_path: Mapping[str, Right]) -> None:
 
 def _create_ruleset(version: int, handled: int) -> int:
     network, scopes = (b if version >= since else 0 for since, b in (_NETWORK, _SCOPES))
-    # A kernel refuses fields that it does not know unless they are zero.
+    # A kernel accepts unknown fields only if they are zero.
     attributes = struct.pack("=QQQ", handled, network, scopes)
     return syscalls.call(CREATE_RULESET, attributes, len(attributes), 0)
 
@@ -120,7 +133,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
         return
     try:
         if not stat.S_ISDIR(os.fstat(beneath).st_mode):
-            # The kernel refuses the rights of a folder for a file.
+            # The kernel does not accept the rights of folders for a file.
             rights &= _OF_A_FILE
         rule = struct.pack("=Qi", rights, beneath)
         syscalls.call(ADD_RULE, ruleset, PATH_BENEATH, rule, 0)
@@ -128,15 +141,15 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
         os.close(beneath)
 
 
-# -- what a worker may read ------------------------------------------------------------
+# -- readable files --------------------------------------------------------------------
 
 
 def find_readable() -> tuple[str, ...]:
     """Return the files and folders that a worker may read, resolved and sorted.
 
-    They are those that this process has found and imported: an environment, an editable
-    installation or a submodule lies anywhere, and no home folder is opened because
-    something in it is on the path.
+    They come from the imports of this process, because an environment, an editable
+    installation or a submodule can be anywhere. A home folder on the path is not among
+    them.
     """
     paths = {Path(path).resolve() for path in _candidates() if Path(path).exists()}
     paths.discard(Path("/"))
@@ -157,7 +170,7 @@ def _candidates() -> Iterator[str]:
 
 
 def _holds_packages(path: str) -> bool:
-    """Tell a folder of packages, or a zip file, from one that a script lies in."""
+    """Return whether a path is a folder of packages or a zip file, not a script's."""
     entry = Path(path)
     return (
         entry.is_file()

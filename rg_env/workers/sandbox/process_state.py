@@ -1,8 +1,8 @@
-"""What one call may leave changed for the next in the same process, put back.
+"""Resets the state of a process between two calls.
 
 Covered: working folder, scratch folder, environment, random numbers of Python and
 numpy, decimal context, limits on recursion and on the digits of integers, timers. A
-process that has many files left open is given up.
+process with many leaked files is ended.
 Not covered: modules, builtins, warning filters, signal handlers, standard streams (a
 job that calls exit() leaves stdin closed), C libraries.
 """
@@ -25,15 +25,19 @@ _MAX_LEAKED_FILES = 16
 
 
 class ProcessState:
-    """The state of this process when it is made; `folder` is for all it writes."""
+    """The state of this process at the time of creation.
+
+    Args:
+        folder: The scratch folder, which becomes the working folder.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         os.environ["TMPDIR"] = str(folder)
-        # Twice as fast to compare as the decoded one.
+        # Twice as fast to compare as the decoded environment.
         self._environment = dict(os.environb)
         self._recursion_limit = sys.getrecursionlimit()
-        # Python 3.10 has it from its seventh release on.
+        # New in Python 3.10.7.
         self._has_digits = hasattr(sys, "set_int_max_str_digits")
         self._digits = sys.get_int_max_str_digits() if self._has_digits else 0
         self._decimal = decimal.getcontext().copy()
@@ -41,7 +45,7 @@ class ProcessState:
         self.restore()
 
     def restore(self) -> bool:
-        """Put everything back; False if that cannot be done."""
+        """Restore everything; return False if that fails."""
         sys.setrecursionlimit(self._recursion_limit)
         if self._has_digits:
             sys.set_int_max_str_digits(self._digits)
@@ -54,7 +58,7 @@ class ProcessState:
         if os.environb != self._environment:
             os.environb.clear()
             os.environb.update(self._environment)
-        # tempfile keeps what it found once; now it looks at TMPDIR again.
+        # tempfile caches its folder; now it reads TMPDIR again.
         tempfile.tempdir = None
         try:
             if _find_lowest_free() - self._lowest_free > _MAX_LEAKED_FILES:

@@ -1,7 +1,7 @@
-"""Folders that jobs write into: emptied whatever a job made of them.
+"""Empties the folders that jobs write into.
 
-`shutil.rmtree` recurses, so a thousand folders in one another would end the process
-that cleans up. Here a folder found inside another is first moved to the top.
+`shutil.rmtree` recurses, so a thousand nested folders would crash the process that
+cleans up. Here a nested folder is first moved to the top.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def empty(folder: Path) -> None:
-    """Delete what is in a folder; what cannot be deleted stays."""
+    """Delete the contents of a folder, as far as possible."""
     pending = [folder]
     prefix = folder / os.urandom(16).hex()
     count = 0
@@ -24,7 +24,7 @@ def empty(folder: Path) -> None:
                 if not entry.is_dir(follow_symlinks=False):
                     path.unlink()
                     continue
-                # Moving a folder writes into it, its ".." entry.
+                # Moving a folder changes its ".." entry, so it must be writable.
                 with contextlib.suppress(OSError):
                     path.chmod(0o700)
                 count += 1
@@ -35,7 +35,7 @@ def empty(folder: Path) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Delete a folder with all that is in it, as far as that can be done."""
+    """Delete a folder with its contents, as far as possible."""
     empty(folder)
     with contextlib.suppress(OSError):
         folder.rmdir()

@@ -1,21 +1,20 @@
-"""Seccomp: a filter in the kernel on the system calls of a process.
+"""Filters the system calls of a process with seccomp.
 
-A list of what is allowed, not of what is forbidden: a new way of doing harm that a
-later kernel brings is denied without anyone having heard of it. What is denied fails
-with EPERM, a PermissionError in Python, and kills nobody. The library for it needs
-libseccomp, which a fresh machine does not have.
+The tables list allowed calls, so a harmful call of a later kernel is denied, too. A
+denied call fails with EPERM, a PermissionError in Python, and does not end the process.
+No library is used, because that would need libseccomp, which a fresh machine does not
+have.
 
-The filter sees numbers, no paths: files are landlock.py's. There are two tables:
+The filter sees numbers and no paths; landlock.py restricts files. There are two tables:
 
-    ALLOWED   made by Python, its C library and the libraries that make and score
-              items; they act on the process itself, on what it has open, or on paths
-    CHECKED   allowed with some arguments only
+    ALLOWED   calls of Python, its C library and the libraries that make and score
+              items; they act on the process itself, on its open files, or on paths
+    CHECKED   allowed only with certain arguments
 
-Left out on purpose, among others: execve, fork, vfork and clone, so that no process and
-no thread can be started; socket, connect, bind, sendmsg (it passes descriptors); chmod,
-chown, utime, xattr and truncate, which act on paths that Landlock does not look at;
-ptrace, process_vm_*, pidfd_*, rt_sigqueueinfo; setrlimit; mount, bpf, io_uring, keyctl
-and the like.
+Not allowed are, among others: execve, fork, vfork and clone, so no process and no
+thread can be started; socket, connect, bind, sendmsg (it passes descriptors); chmod,
+chown, utime, xattr and truncate, which Landlock does not check; ptrace, process_vm_*,
+pidfd_*, rt_sigqueueinfo; setrlimit; mount, bpf, io_uring and keyctl.
 
 Source: Linux 6.1, arch/x86/entry/syscalls/syscall_64.tbl and
 include/uapi/asm-generic/unistd.h.
@@ -33,23 +32,23 @@ import sys
 from rg_env.workers.sandbox import syscalls
 
 MACHINES = ("x86_64", "aarch64")
-"""What `os.uname().machine` says; the order of the columns below."""
+"""Values of `os.uname().machine`, in the order of the columns below."""
 
-# The highest number in those sources; what comes after is unknown to this table.
+# The highest number in those sources; this table does not know later calls.
 NEWEST = 450
 
 SECCOMP = (317, 277)
 
 
 def _read(table: str) -> dict[str, tuple[int, int | None]]:
-    """Return name to its number on each machine; "-" in the table is none there."""
+    """Return name to its number on each machine, None for "-"."""
     rows = re.findall(r"(\w+) (\d+) (\d+|-)", table)
     return {name: (int(x), None if arm == "-" else int(arm)) for name, x, arm in rows}
 
 
 ALLOWED = _read(
     """
-    what is open already:
+    open files:
         read 0 63, write 1 64, readv 19 65, writev 20 66, pread64 17 67,
         pwrite64 18 68, preadv 295 69, pwritev 296 70, preadv2 327 286,
         pwritev2 328 287, lseek 8 62, close 3 57, close_range 436 436, dup 32 23,
@@ -60,7 +59,7 @@ ALLOWED = _read(
         pselect6 270 72, epoll_create1 291 20, epoll_ctl 233 21, epoll_wait 232 -,
         epoll_pwait 281 22, recvfrom 45 207, getsockname 51 204, getpeername 52 205,
         getsockopt 55 209
-    paths, which Landlock decides on:
+    paths, which Landlock restricts:
         open 2 -, openat 257 56, creat 85 -, stat 4 -, lstat 6 -, newfstatat 262 79,
         statx 332 291, statfs 137 43, access 21 -, faccessat 269 48,
         faccessat2 439 439, readlink 89 -, readlinkat 267 78, getcwd 79 17,
@@ -83,7 +82,7 @@ ALLOWED = _read(
     time:
         clock_gettime 228 113, clock_getres 229 114, clock_nanosleep 230 115,
         nanosleep 35 101, gettimeofday 96 169, time 201 -, times 100 153
-    what a process asks about itself:
+    the process itself:
         exit 60 93, exit_group 231 94, wait4 61 260, waitid 247 95, getpid 39 172,
         getppid 110 173, getpgid 121 155, getpgrp 111 -, getsid 124 156,
         getuid 102 174, geteuid 107 175, getgid 104 176, getegid 108 177,
@@ -104,7 +103,7 @@ SPEC_ALLOW = 1 << 2
 # In the order of `MACHINES`.
 _AUDIT_ARCHITECTURES = (0xC000003E, 0xC00000B7)
 
-# The instructions of classic BPF, and where in struct seccomp_data they look.
+# The instructions of classic BPF, and their offsets in struct seccomp_data.
 _LOAD = 0x20
 _IF_EQUAL = 0x15
 _IF_MORE = 0x25
@@ -120,11 +119,11 @@ Instruction = bytes
 
 
 def install(pid: int) -> None:
-    """Put the filter on this thread and what it starts, for good.
+    """Apply the filter to this thread and its children, permanently.
 
     Raises:
-        OSError: The kernel has no such filters, does not let us use them, or the
-            machine is not in the table.
+        OSError: The kernel has no such filters or denies their use, or the machine is
+            not in the table.
     """
     machine = os.uname().machine
     if machine not in MACHINES or sys.maxsize < 2**32:
@@ -134,33 +133,33 @@ def install(pid: int) -> None:
     code = ctypes.create_string_buffer(b"".join(program))
     header = struct.pack("@HP", len(program), ctypes.addressof(code))
     syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
-    # The mitigations that a filter may bring along guard secrets; none are here.
+    # Without the slow mitigations that protect secrets; a worker has none.
     syscalls.call(SECCOMP[column], SET_MODE_FILTER, SPEC_ALLOW, header)
 
 
 def build_checks(pid: int) -> dict[str, list[Instruction]]:
-    """Return the rules of `CHECKED` for a process, the busiest first."""
+    """Return the rules of `CHECKED` for a process, the most frequent calls first."""
     return {
-        # Without an address, on a socket that is connected: the channel to the pool.
+        # Without an address, so only on a connected socket: the channel to the pool.
         "sendto": _allow_null(4),
-        # Is it a terminal, how wide; blocking or not; close on exec; bytes to read.
+        # Terminal queries, blocking mode, close on exec, bytes to read.
         "ioctl": _allow_values(1, 0x5401, 0x5413, 0x5421, 0x5450, 0x5451, 0x541B),
-        # Duplicate, flags, locks. F_SETOWN and F_SETSIG would signal anyone.
+        # Duplicates, flags, locks. F_SETOWN and F_SETSIG could send signals.
         "fcntl": _allow_values(1, *range(8), 1030),
         # Names of threads.
         "prctl": _allow_values(0, 15, 16),
-        # Limits can be read, not set: root may raise its own.
+        # Limits can be read, not set, because root may raise them.
         "prlimit64": _allow_null(2),
-        # Nobody but itself: abort() and raise().
+        # Only signals to itself: abort() and raise().
         "kill": _allow_values(0, pid),
         "tgkill": _allow_values(0, pid),
     }
 
 
 def build_filter(column: int, pid: int) -> list[Instruction]:
-    """Return the program for a machine, given by its place in `MACHINES`."""
+    """Return the program for a machine, by its position in `MACHINES`."""
     program = [
-        # In the 32 bit mode, the same numbers are other system calls.
+        # In 32 bit mode, the same numbers are other system calls.
         _pack(_LOAD, _ARCHITECTURE),
         _pack(_IF_EQUAL, _AUDIT_ARCHITECTURES[column], 1, 0),
         _fail(errno.EPERM),
@@ -170,10 +169,10 @@ def build_filter(column: int, pid: int) -> list[Instruction]:
         program += _only(CHECKED[name][column], check)
     for numbers in ALLOWED.values():
         program += _only(numbers[column], [_pack(_RETURN, _ALLOW)])
-    # A C library falls back to what it did before when a call does not exist.
-    unheard_of = [_fail(errno.ENOSYS)]
-    program += _only(CHECKED["clone3"][column], unheard_of)
-    program += [_pack(_IF_MORE, NEWEST, 0, 1), *unheard_of]
+    # A C library falls back to an older call if a call does not exist.
+    unknown = [_fail(errno.ENOSYS)]
+    program += _only(CHECKED["clone3"][column], unknown)
+    program += [_pack(_IF_MORE, NEWEST, 0, 1), *unknown]
     return [*program, _fail(errno.EPERM)]
 
 
@@ -186,14 +185,14 @@ def _fail(number: int) -> Instruction:
 
 
 def _only(number: int | None, block: list[Instruction]) -> list[Instruction]:
-    """Run a block, which returns, for one system call; for none if there is none."""
+    """Run a block, which returns, for one system call if the machine has it."""
     if number is None:
         return []
     return [_pack(_IF_EQUAL, number, 0, len(block)), *block]
 
 
 def _allow_values(argument: int, *values: int) -> list[Instruction]:
-    """Allow a call whose argument, counted from 0, has one of these 32 bit values."""
+    """Allow a call if an argument, counted from 0, has one of these 32 bit values."""
     # The kernel reads only the lower half of these arguments.
     tests = []
     for value in values:
@@ -202,7 +201,7 @@ def _allow_values(argument: int, *values: int) -> list[Instruction]:
 
 
 def _allow_null(argument: int) -> list[Instruction]:
-    """Allow a call whose argument is NULL, in all of its 64 bits."""
+    """Allow a call if an argument is NULL, in all 64 bits."""
     return [
         _load(argument),
         _pack(_IF_EQUAL, 0, 0, 3),
@@ -214,5 +213,5 @@ def _allow_null(argument: int) -> list[Instruction]:
 
 
 def _load(argument: int, *, upper_half: bool = False) -> Instruction:
-    # Both machines are little-endian: the lower half comes first.
+    # Both machines are little-endian, so the lower half comes first.
     return _pack(_LOAD, _ARGUMENTS + 8 * argument + 4 * upper_half)

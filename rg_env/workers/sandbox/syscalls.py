@@ -1,4 +1,4 @@
-"""Making system calls that Python has no function for."""
+"""Makes system calls that Python has no function for."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ PR_SET_NO_NEW_PRIVS = 38
 
 
 def call(number: int, *args: Any) -> int:
-    """Make a system call, or raise OSError; integers have to fit a C long."""
-    # As a C int, the upper half of the register would be undefined.
+    """Make a system call, or raise OSError; integers must fit a C long."""
+    # The upper half of a register would be undefined for a C int.
     wide = [ctypes.c_long(arg) if isinstance(arg, int) else arg for arg in args]
     return _check(_LIBC.syscall(ctypes.c_long(number), *wide))
 
@@ -29,7 +29,7 @@ def prctl(option: int, value: int) -> int:
 
 
 def end_with_parent() -> None:
-    """Have the kernel end this process with its parent; between fork and exec."""
+    """Make the kernel end this process with its parent; call between fork and exec."""
     prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
