@@ -38,8 +38,7 @@ from rg_env.inference.connection import (
     FIRST_SERVER_FAULT,
     KEEP_ALIVE_S,
     body_summary,
-    no_reply,
-    permanent_fault,
+    failure_of,
 )
 from rg_env.settings.setting_types import without_path
 
@@ -137,7 +136,7 @@ class ApiSession:
         try:
             async with sending as http:
                 content, status = await http.read(), http.status
-            words = body_summary(content.decode("utf-8", "replace"))
+            words = body_summary(content)
             if status >= FIRST_REDIRECT:
                 words = f"status {status}: {http.headers.get('Location') or words}"
             else:
@@ -148,7 +147,7 @@ class ApiSession:
         except orjson.JSONDecodeError:  # as of a proxy in place of the API
             words = f"the reply is no JSON: {words}"
         except (aiohttp.ClientError, asyncio.TimeoutError) as error:
-            raise self._error(f"{what}: {no_reply(error).text}") from error
+            raise self._error(f"{what}: {failure_of(error).text}") from error
         raise self._error(f"{what}: {words}", status)
 
     def _error(self, text: str, status: int | None = None) -> ApiError:
@@ -209,7 +208,7 @@ class ApiSession:
 
         def may_come(error: ApiError) -> bool:
             is_there = error.has_reply and not error.is_fault
-            return not is_there and permanent_fault(error) is None
+            return not is_there and failure_of(error).setting is None
 
         try:
             await self.patiently(front, may_come)

@@ -9,8 +9,9 @@ from rg_env.atropos.config import ServerSettings, server_list
 from rg_env.atropos.result_files import settings_text
 from rg_env.errors import SettingError
 from rg_env.inference import servers
-from rg_env.inference.completions import Sampling, render_prompt
+from rg_env.inference.completions import Sampling
 from rg_env.inference.connection import RequestFailedError
+from rg_env.inference.prompts import render_prompt
 from rg_env.settings import setting_types
 from tests.support.odd_servers import MODEL, Odd, refusal, serving, stock_vllm
 from tests.support.parts import NOWHERE, TOKENIZER, build_env, env_config
