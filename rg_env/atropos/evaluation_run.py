@@ -187,10 +187,8 @@ class Evaluating(Pipeline):
                 break
             except RequestFailedError as error:
                 # Where no server is there, that is not this item's fault.
-                is_its_own, reason = not self._servers.is_down, str(error)
-                await self._servers.note_failure(error.failure)
-                if is_its_own:
-                    return {"outcome": "request_failed", "reason": reason}
+                if not self._servers.is_down:
+                    return {"outcome": "request_failed", "reason": str(error)}
             except ScoringUnavailableError as error:
                 return {"outcome": UNSCORED, "reason": str(error)}
         else:

@@ -241,9 +241,8 @@ class Pipeline(BaseEnv):
             )
             group.on_reply()  # the client of a subclass may not have called it
             data = await self.score(completed)
-        except RequestFailedError as error:
+        except RequestFailedError:
             group.end(Ending.UNANSWERED, size)
-            await self._servers.note_failure(error.failure)
             # An outage is not the fault of the item, and costs it no try.
             is_retried = self._servers.is_down or self._may_retry(group)
             return None, [item] if is_retried else []

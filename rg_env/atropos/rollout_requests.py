@@ -10,8 +10,10 @@ from typing import Any
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.errors import SettingError
-from rg_env.inference.completions import ProbeRequest, Prompts, Sampling, render_prompt
+from rg_env.inference.completions import Sampling
 from rg_env.inference.connection import extra_body_of
+from rg_env.inference.probe import ProbeRequest
+from rg_env.inference.prompts import Prompts, render_prompt
 from rg_env.inference.servers import Servers
 from rg_env.reward.prompt import built_in_prompt
 from rg_env.settings.environment_settings import PUBLISHED
