@@ -38,8 +38,7 @@ from rg_env.inference.connection import (
     FIRST_SERVER_FAULT,
     KEEP_ALIVE_S,
     body_summary,
-    no_reply,
-    permanent_fault,
+    failure_of,
 )
 from rg_env.settings.setting_types import without_path
 
@@ -144,7 +143,7 @@ class ApiSession:
             async with sending as http:
                 content = await http.read()
                 status = http.status
-            words = body_summary(content.decode("utf-8", "replace"))
+            words = body_summary(content)
             if status >= FIRST_REDIRECT:
                 words = f"status {status}: {http.headers.get('Location') or words}"
             else:
@@ -155,7 +154,7 @@ class ApiSession:
         except orjson.JSONDecodeError:  # as of a proxy in place of the API
             words = f"the reply is no JSON: {words}"
         except (aiohttp.ClientError, asyncio.TimeoutError) as error:
-            raise self._error(f"{request}: {no_reply(error).text}") from error
+            raise self._error(f"{request}: {failure_of(error).text}") from error
         raise self._error(f"{request}: {words}", status)
 
     def _error(self, text: str, status: int | None = None) -> ApiError:
@@ -216,7 +215,7 @@ class ApiSession:
 
         def may_come(error: ApiError) -> bool:
             is_there = error.has_reply and not error.is_fault
-            return not is_there and permanent_fault(error) is None
+            return not is_there and failure_of(error).setting is None
 
         try:
             await self.patiently(front, may_come)

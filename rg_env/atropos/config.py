@@ -32,7 +32,7 @@ from rg_env.inference.connection import (
     RequestFailedError,
     extra_body_of,
 )
-from rg_env.inference.routes import CHAT
+from rg_env.inference.protocols import CHAT
 from rg_env.installation import TOKENIZER_FOLDER
 from rg_env.settings.environment_settings import (
     DEFAULT_TOKENIZER,
@@ -140,7 +140,7 @@ def _at(server: Any, request: Callable[[Connection], Awaitable[T]]) -> T:
     """Return the reply of a server to one request."""
 
     async def replied() -> T:
-        connection = Connection(server, is_openai=server.server_type == "openai")
+        connection = Connection(server)
         try:
             return await request(connection)
         finally:

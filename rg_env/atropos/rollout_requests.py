@@ -10,8 +10,10 @@ from typing import Any
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.errors import SettingError
-from rg_env.inference.completions import ProbeRequest, Prompts, Sampling, render_prompt
+from rg_env.inference.completions import Sampling
 from rg_env.inference.connection import RequestFailedError, extra_body_of
+from rg_env.inference.probe import ProbeRequest
+from rg_env.inference.prompts import Prompts, render_prompt
 from rg_env.inference.servers import Servers
 from rg_env.reward.prompt import built_in_prompt
 from rg_env.run.group import Ending, Group
@@ -199,13 +201,8 @@ class Completions:
             group.completions = await self.query(item, group.on_reply, group.first)
             group.on_reply()  # the client of a subclass may not have called it
         except RequestFailedError as error:
-            group.end(Ending.UNANSWERED)
-            # An outage is not the fault of the item, and costs it no try. It may begin
-            # with this failure, or be over after the pause.
-            is_outage = self._servers.is_down
-            await self._servers.note_failure(error.failure)
-            is_outage = is_outage or self._servers.is_down
-            is_outage = is_outage and not self._servers.gave_up.is_set()
+            # An outage is not the fault of the item, and costs it no try.
+            is_outage = self._servers.is_down and not self._servers.gave_up.is_set()
             raise Lost(
                 Ending.UNANSWERED, str(error), is_items_fault=not is_outage
             ) from error

@@ -18,8 +18,9 @@ from openai.types.chat import ChatCompletion
 from rg_env.demo.policy import Known, PolicyProfile, sample_completion
 from rg_env.executor import in_thread, release_gil
 from rg_env.inference.client import Call, Client
-from rg_env.inference.completions import read_tokens
-from rg_env.inference.routes import COMPLETIONS, Body, Completion, Prompt, Route
+from rg_env.inference.completions import Completion, read_tokens
+from rg_env.inference.prompts import Prompt
+from rg_env.inference.protocols import COMPLETIONS, Body, Route
 from rg_env.stream.item import Item
 from rg_env.task_rules.table import solution
 
@@ -33,7 +34,7 @@ class SimulatedClient(Client):
 
     def __init__(self, config: Any, reasoning_config: Any = None) -> None:
         super().__init__(config, reasoning_config=reasoning_config)
-        self.is_out = False
+        self.is_up = True
         self.route = COMPLETIONS
         logger.warning(
             "the model is simulated: it knows the answers and makes mistakes at a set"

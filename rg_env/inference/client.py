@@ -1,45 +1,37 @@
-"""The client of one inference server: how it is queried, and whether it is.
+"""The client of one inference server, which is up or down.
 
-Mends B22, B23 and B25 of docs/host_defects.md: the next try of a request is that of
-`Servers`, at whatever server is chosen then; a server that fails is left out until a
-probe passes, and what hangs at one that is gone is queried elsewhere; token ids come by
-whatever route the server has. What is sent is what the framework's own classes send.
+Mends B22, B23 and B25 of docs/host_defects.md: `Servers` tries a request again, at
+whichever server is up then; a server that fails is ejected until a probe passes, and
+the requests that hang at one that is gone are sent elsewhere; token ids come by any
+route that the server has. Requests have the fields of those of the framework's classes.
 """
 
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 import logging
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, cast
+from collections.abc import Callable
+from typing import Any
 
 from atroposlib.envs.server_handling.server_baseline import APIServer
 from atroposlib.envs.server_handling.vllm_server import AutoTokenizer
 from openai.types.chat import ChatCompletion
 
-from rg_env.errors import shown
 from rg_env.executor import in_thread, keep_gil, release_gil
 from rg_env.inference.completions import (
-    ProbeRequest,
+    Completion,
     Sampling,
     check_some_usable,
-    find_route,
-    is_same_model,
     read_texts,
     read_tokens,
-    with_one_bos,
 )
 from rg_env.inference.connection import (
     ABOUT_THE_REQUEST,
-    LONGEST_READ,
-    MODEL,
     NOTHING,
-    PAGE_S,
     SILENCE,
     Connection,
     Failure,
@@ -47,361 +39,307 @@ from rg_env.inference.connection import (
     bad_reply,
     body_summary,
     extra_body_of,
-    no_reply,
+    failure_of,
     sampling_extra_of,
     secrets_of,
 )
-from rg_env.inference.routes import (
-    CHAT,
-    NO_SUCH_FORM,
-    ROUTES,
-    SGLANG,
-    Body,
-    Completion,
-    Prompt,
-    Route,
-)
+from rg_env.inference.probe import ProbeRequest, check_model, find_route
+from rg_env.inference.prompts import Prompt, with_one_bos
+from rg_env.inference.protocols import CHAT, NO_SUCH_FORM, Body, Route
 from rg_env.logs import is_sampled
+from rg_env.shutdown import cancel_and_wait
 
 logger = logging.getLogger(__name__)
 
-# For a few short completions, which wait behind what the server has begun.
+# For a few short completions, which wait behind those that the server has begun.
 PROBE_WITHIN_S = 120.0
 
-CIRCUIT_FAILURES_IN_A_ROW = 3
-# Between two probes of a server that is left out.
-CIRCUIT_FIRST_PAUSE_S, CIRCUIT_LONGEST_PAUSE_S = 1.0, 10.0
+EJECTED_AFTER_FAILURES = 3
 
 HEALTH_EVERY_S = 1.0
-# Health checks without an answer after which what hangs at the server is given up.
+# The requests at a server without so many answers to health checks are given up.
 HEALTH_MISSES_IN_A_ROW = 3
 
-CLOSE_GRACE_S = 2.0
+# The back-off of requests and probes: so much longer after each that fails.
+PAUSE_S = 0.5
+LONGEST_PAUSE_S = 10.0
 
-T = TypeVar("T")
 Call = Callable[[], None]
 
-MAX_TOKENS, MAX_COMPLETION_TOKENS = "max_tokens", "max_completion_tokens"
-"""The limit, and what some models want it called."""
+# The limit in tokens has two names, of which some models refuse the first.
+MAX_TOKENS = "max_tokens"
+MAX_COMPLETION_TOKENS = "max_completion_tokens"
 
 # A reply up to here is read in about a millisecond, in place; the text of a chat is
 # encoded, which takes longer than decoding token ids.
-SHORT_REPLY_BYTES, SHORT_CHAT_BYTES = 2**16, 2**12
+SHORT_REPLY_BYTES = 2**16
+SHORT_CHAT_BYTES = 2**12
 
-# What a reply waits before it is read, so that the next request goes out first: many
+# A reply waits so long before it is read, so that the next request goes out first: many
 # groups end together where completions are equally long, and the server would wait
 # until all their replies have been read.
 HEAD_START_S = 0.003
 
 
-class ServerLeftOutError(Exception):
-    """The server is not queried now; another may be."""
+def back_off_s(tries: int, retry_after_s: float = 0.0) -> float:
+    """Return the pause before the next try, as long as the server asks for at least."""
+    pause_s = min(PAUSE_S * tries, LONGEST_PAUSE_S)
+    # With jitter: many environments may wait for one server.
+    return max(pause_s, retry_after_s) * random.uniform(1.0, 1.25)
 
 
 class Client(APIServer):
     """A client of an inference server of any type.
 
-    A server is left out until a probe passes, at the start too. A single failure leaves
-    none out, because one item may be the reason. If a server passes its probe and fails
-    again, the next pause is longer; a real answer resets this.
+    The server is down at the start and after failures in a row, until a probe passes. A
+    single failure does not eject it, because one item may be the reason, unless the
+    reply says when to try again.
 
-    `failure` is the newest, which says why it is left out; `on_failure` is called for
-    each, probes included. Where `needs_tokens` is set, completions go to a trainer.
+    Attributes:
+        is_up: Whether the server is queried.
+        failure: The newest failure, which says why the server is down.
+        on_failure: Called with each failure, probes included.
+        needs_tokens: Whether completions go to a trainer.
+        model_names: The names of the model in replies.
+        tokenizer: That of the server's config, or of the run.
     """
 
+    tokenizer: Any
+
     def __init__(self, config: Any, reasoning_config: Any = None) -> None:
-        self.is_out, self.failure = True, SILENCE
+        self.is_up = False
         super().__init__(config, reasoning_config=reasoning_config)
+        self.failure = SILENCE
         self.request_timings = deque[float](maxlen=config.rolling_buffer_length)
         self.eval_request_timings = self.request_timings.copy()
         self.check_task: asyncio.Future[None] | None = None
         self.initialized = True  # else the framework would begin another check
-        self.tokenizer = cast(Any, None)
+        self.tokenizer = None
         if config.server_type in ("vllm", "sglang"):
             self.tokenizer = AutoTokenizer.from_pretrained(config.tokenizer_name)
-        is_openai = config.server_type == "openai"
-        self.connection = Connection(config, is_openai=is_openai)
+        self.connection = Connection(config)
         self.on_failure: Callable[[Failure], object] = lambda _: None
         self.needs_tokens = False
+        self.model_names: set[str] = set()
         self.probe_request: ProbeRequest | None = None
-        self.route: Route | None = None
-        self._failures, self._times_out = 0, 1
-        self._pause_s = 0.0  # before the first probe
+        self.route = CHAT  # until a probe passes
+        self._failures = 0  # since the last answer or probe that passed
+        self._probes = 0  # since the last answer
+        self._retry_at_s = 0.0  # by its `Retry-After`, on the monotonic clock
+        self._ejections = 1  # so far, the start included
         self._limit_name = MAX_TOKENS
         self._ignores_n: bool = config.n_kwarg_is_ignored
-        self._names: set[str] = set()  # of the model, in replies
-        self._under_way: set[asyncio.Future[Any]] = set()
 
-    def routes(self) -> list[Route]:
-        """Return the routes in the order in which they are tried."""
-        kind = self.config.server_type
-        ordered = sorted(ROUTES, key=lambda r: kind == "sglang" and r is not SGLANG)
-        if self.needs_tokens:
-            return ordered
-        # An endpoint is sent messages, unless token ids are needed.
-        return [CHAT] if kind == "openai" else [*ordered, CHAT]
-
-    # -- whether it is queried ---------------------------------------------------------
+    # -- up or down --------------------------------------------------------------------
 
     @property
     def server_healthy(self) -> bool:
-        """What the framework chooses a server by; one that is left out is probed."""
-        self.recover()
-        return not self.is_out
+        """Whether the framework may choose the server; it is watched from now on."""
+        self.watch()
+        return self.is_up
 
     @server_healthy.setter
     def server_healthy(self, _: bool) -> None:
-        pass  # only our state decides it
+        pass  # the framework has no say in it
 
     def note_failure(self, failure: Failure) -> None:
-        """A request failed, which may be its own fault or the server's."""
+        """Count a failure, which may be the fault of its request or of the server."""
         self.failure = failure
         if failure.status not in ABOUT_THE_REQUEST:
             self._failures += 1
-            if self._failures >= CIRCUIT_FAILURES_IN_A_ROW:
-                self.leave_out(failure)
+        retry_at_s = time.monotonic() + failure.retry_after_s
+        self._retry_at_s = max(self._retry_at_s, retry_at_s)
+        if self._failures >= EJECTED_AFTER_FAILURES or failure.retry_after_s:
+            self.eject(failure)
         self.on_failure(failure)
 
-    def leave_out(self, failure: Failure, *, is_gone: bool = False) -> None:
-        """Stop using the server; if it is gone, nothing that hangs there is awaited."""
-        for request in self._under_way if is_gone else ():
-            request.cancel()
-        if not self.is_out:
-            self.is_out, self.failure = True, failure
-            self._times_out += 1
-            if is_sampled(self._times_out):
-                url, why = self.config.base_url, failure.text
-                logger.warning("inference at %s is not used for now (%.300s)", url, why)
-        self.recover()
+    def eject(self, failure: Failure) -> None:
+        """Stop using the server, until a probe passes."""
+        self.failure = failure
+        if not self.is_up:
+            return
+        self.is_up = False
+        self._ejections += 1
+        if is_sampled(self._ejections):
+            # A server that names a time works.
+            level = logging.INFO if failure.retry_after_s else logging.WARNING
+            text = "inference at %s is not used for now (%.300s)"
+            logger.log(level, text, self.config.base_url, failure.text)
 
-    def recover(self) -> None:
-        """Begin to probe the server while it is left out, and to check its health."""
+    def watch(self) -> None:
+        """Begin to watch the server, if nothing does."""
         if self.check_task is None or self.check_task.done():
             self.check_task = asyncio.ensure_future(self.check_server_status_task())
 
     async def check_server_status_task(self, chat_completion: bool = True) -> None:
-        """Probe the server while it is left out, else check its health, for ever."""
+        """Watch the server for ever: its health while it is up, else by probes."""
         missed = 0
         while True:
-            if self.is_out:
-                missed = 0
-                await self._probe_after_pause()
-                continue
-            await asyncio.sleep(HEALTH_EVERY_S)
             try:
-                if self.config.health_check:
-                    await self.connection.check_health()
+                if self.is_up:
+                    await self._check_health()
+                else:
+                    await self._probe_after_pause()
                 missed = 0
-            except RequestFailedError as error:
+            except Exception as error:  # noqa: BLE001 - as many as ways to be down
+                failure = failure_of(error, *secrets_of(self.config))
+                is_gone = self.is_up or failure.how == NOTHING
                 missed += 1
-                if missed >= HEALTH_MISSES_IN_A_ROW:
-                    self.leave_out(error.failure, is_gone=True)
+                if not self.is_up:
+                    self.note_failure(failure)
+                elif missed >= HEALTH_MISSES_IN_A_ROW:
+                    self.eject(failure)
+                if is_gone and not self.is_up:
+                    await self.connection.close()  # the requests there end
+
+    async def _check_health(self) -> None:
+        await asyncio.sleep(HEALTH_EVERY_S)
+        if self.config.health_check:
+            await self.connection.check_health()
 
     async def _probe_after_pause(self) -> None:
-        # With jitter: many environments may wait for one server that starts.
-        pause_s = self._pause_s * random.uniform(0.75, 1.25)
-        longer_s = max(2 * self._pause_s, CIRCUIT_FIRST_PAUSE_S)
-        self._pause_s = min(longer_s, CIRCUIT_LONGEST_PAUSE_S)
+        pause_s = back_off_s(self._probes, self._retry_at_s - time.monotonic())
+        self._probes += 1
         await asyncio.sleep(pause_s)
-        try:
-            await asyncio.wait_for(self.probe(), PROBE_WITHIN_S)
-        except Exception as error:  # noqa: BLE001 - as many as ways to be down
-            self.note_failure(failure := self._failure_of(error))
-            self.leave_out(failure, is_gone=failure.how == NOTHING)
-
-    def _failure_of(self, error: Exception) -> Failure:
-        if isinstance(error, RequestFailedError):
-            return error.failure
-        return no_reply(error, *secrets_of(self.config))
+        await asyncio.wait_for(self.probe(), PROBE_WITHIN_S)
 
     async def probe(self) -> None:
         """Find out how to query the server, which may have changed, and use it."""
         request = self.probe_request
         if request is None:
-            tokens = self.tokenizer.encode("hi")
             messages = [{"role": "user", "content": "hi"}]
-            request = ProbeRequest(Prompt(messages, tokens, False), {"n": 2})
-        self.route = await find_route(self, request)
-        if is_sampled(self._times_out):
-            how = "queried as a chat" if self.route is CHAT else "token ids from "
-            how += self.route.path if self.route is not CHAT else ""
+            prompt = Prompt(messages, self.tokenizer.encode("hi"), False)
+            request = ProbeRequest(prompt, {"n": 2})
+        self.route = route = await find_route(self, request)
+        if is_sampled(self._ejections):
+            how = f"token ids from {route.path}"
+            if route is CHAT:
+                how = "queried as a chat"
             logger.info("inference at %s: %s", self.config.base_url, how)
-        self.is_out, self._failures = False, 0
+        self.is_up = True
+        self._failures = 0
 
     # -- completions -------------------------------------------------------------------
+
+    def places(self, split: str) -> asyncio.Semaphore:
+        """Return the places of requests of a split, "train" or "eval"."""
+        return self.sem if split == "train" else self.eval_sem  # type: ignore[no-any-return]
 
     async def complete(
         self, prompt: Prompt, n: int, sampling: Sampling, on_reply: Call | None = None
     ) -> list[Completion]:
-        """Query a server once that was probed.
+        """Query the server once.
 
         Raises:
-            RequestFailedError: It fails, or no completion is usable.
-            ServerLeftOutError: It was left out.
+            RequestFailedError: It is down or fails, or no completion is usable.
         """
         fields = {**vars(sampling), "n": n}
         is_training = fields.pop("split") == "train"
         timings = self.request_timings if is_training else self.eval_request_timings
-        async with self.sem if is_training else self.eval_sem:
-            if self.is_out or self.route is None:
-                raise ServerLeftOutError(self.failure.text)
+        async with self.places(sampling.split):
+            if not self.is_up:
+                raise RequestFailedError(self.failure)
             began = time.monotonic()
-            asking = self.ask(self.route, prompt, fields, on_reply)
-            request = asyncio.ensure_future(asking)
-            self._under_way.add(request)
             try:
-                # Awaited itself, its cancellation would look like the caller's.
-                await asyncio.wait({request})
-            finally:
-                self._under_way.discard(request)
-                request.cancel()
-            if request.cancelled():  # by `leave_out`
-                raise ServerLeftOutError(self.failure.text)
-            try:
-                completions = request.result()
-                check_some_usable(completions)
+                completions = await self.ask(self.route, prompt, fields, on_reply)
             except Exception as error:
-                failure = self._failure_of(error)
+                failure = failure_of(error, *secrets_of(self.config))
                 self.note_failure(failure)
                 raise RequestFailedError(failure) from error
-            timings.append(time.monotonic() - began)
-        self.is_out, self._failures, self._pause_s = False, 0, CIRCUIT_FIRST_PAUSE_S
+        timings.append(time.monotonic() - began)
+        self._failures = 0
+        self._probes = 1
         return completions
 
     async def ask(
         self, route: Route, prompt: Prompt, fields: Body, on_reply: Call | None = None
     ) -> list[Completion]:
-        """Query by a route; return what came, whether of use or not."""
-
-        def body(n: int) -> Body:
-            if route is CHAT:
-                chat = route.body(prompt, fields | {"n": n}, self.config.model_name, {})
-                return self._chat_body(self._inject_reasoning_kwargs(chat))
-            extra = sampling_extra_of(self.config)
-            return route.body(prompt, fields | {"n": n}, self.config.model_name, extra)
-
-        def read(bodies: Iterator[bytes], release: Call) -> list[Completion]:
-            parts = (route.read(body, prompt) for body in bodies)
-            completions = itertools.chain.from_iterable(parts)
-            if route is CHAT:
-                return read_texts(self.tokenizer, completions)
-            return read_tokens(self.tokenizer, completions, release)
-
-        n = fields.get("n", 1)
-        completions = await self._query(route.path, body, read, n, on_reply)
-        if len(completions) == 1 < n:
-            self._ignores_n = True
+        """Query by a route; return all completions, of which at least one is usable."""
+        replies = await self._post(route, prompt, fields)
+        if on_reply is not None:
+            on_reply()
+            await asyncio.sleep(HEAD_START_S)
+        size_bytes = sum(len(block) for blocks in replies for block in blocks)
+        short_bytes = SHORT_CHAT_BYTES if route is CHAT else SHORT_REPLY_BYTES
+        try:
+            if size_bytes <= short_bytes:
+                completions = self._read(route, prompt, replies, keep_gil)
+            else:
+                completions = await in_thread(
+                    self._read, route, prompt, replies, release_gil
+                )
+        except NO_SUCH_FORM as error:
+            begin = b"".join(replies[0])
+            text = body_summary(begin, *secrets_of(self.config)) or "empty"
+            raise bad_reply(f"a reply without completions: {text}") from error
+        self._ignores_n |= len(completions) == 1 < fields.get("n", 1)
         names = {each.model for each in completions if isinstance(each.model, str)}
-        for name in names - self._names:
-            if not is_same_model(self.config.model_name, name):
-                await self._check_model(name)
-            self._names.add(name)
+        for name in names - self.model_names:
+            await check_model(self, name)
+            self.model_names.add(name)
+        check_some_usable(completions)
         return completions
 
-    async def _check_model(self, name: str) -> None:
-        """Accept the name of the model in a reply, or raise a `RequestFailedError`.
-
-        A server may answer with another name of the requested model, as its list says.
-        One that does not list it has names of its own, of which the first is accepted,
-        but a trainer does not learn from a model that is listed in its place.
-        """
-        requested = self.config.model_name
+    async def _post(
+        self, route: Route, prompt: Prompt, fields: Body
+    ) -> list[list[bytes]]:
+        """Send one request, or `n` if the server ignores `n`; return replies."""
+        fields = {"n": 1, **fields}
+        times = fields["n"] if self._ignores_n else 1
+        fields["n"] //= times
+        extra = sampling_extra_of(self.config)
+        if route is CHAT:
+            fields = self._inject_reasoning_kwargs(fields)
+            extra = extra_body_of(self.config) | (fields.pop("extra_body", None) or {})
+            if MAX_TOKENS in fields:
+                fields[self._limit_name] = fields.pop(MAX_TOKENS)
+        body = route.body(prompt, fields | extra, self.config.model_name)
+        sending = [self.connection.post(route.path, body) for _ in range(times)]
         try:
-            models = await self.connection.models(PAGE_S)
-            roots = {model["id"]: model.get("root") or model["id"] for model in models}
-        except (RequestFailedError, *NO_SUCH_FORM):
-            roots = {}
-        is_alias = requested in roots and roots[requested] == roots.get(name, name)
-        is_own_name = not self._names and requested not in roots
-        is_other = self.needs_tokens and name in roots
-        if not is_alias and (is_other or not is_own_name):
-            text = f"a reply is of the model {shown(name)}, not of {shown(requested)}"
-            failure = Failure("OtherModelError", text, setting=MODEL)
-            raise RequestFailedError(failure)
-        if is_own_name:
-            text = "inference at %s calls the model %s %s"
-            logger.warning(text, self.config.base_url, shown(requested), shown(name))
-
-    def _chat_body(self, given: Body) -> Body:
-        fields = {**given}
-        more = extra_body_of(self.config) | (fields.pop("extra_body", None) or {})
-        if MAX_TOKENS in fields:
-            fields[self._limit_name] = fields.pop(MAX_TOKENS)
-        return {"model": self.config.model_name, **fields, **more}
-
-    async def _query(
-        self,
-        path: str,
-        body: Callable[[int], Body],
-        read: Callable[[Iterator[bytes], Call], T],
-        n: int,
-        on_reply: Call | None = None,
-    ) -> T:
-        """Query once for `n` completions, or `n` times where the server ignores it.
-
-        `read` gets the bodies of the replies, and what to call between completions.
-        """
-        times, at_once = (n, 1) if self._ignores_n else (1, n)
-        requests = [
-            asyncio.ensure_future(self.connection.post(path, body(at_once)))
-            for _ in range(times)
-        ]
-        try:
-            replies = await asyncio.gather(*requests)
+            return await asyncio.gather(*sending)
         except RequestFailedError as error:
             if MAX_COMPLETION_TOKENS in error.failure.text:
                 self._limit_name = MAX_COMPLETION_TOKENS  # from the next try on
             raise
-        finally:
-            for request in requests:
-                request.cancel()
-        if on_reply is not None:
-            on_reply()
-            await asyncio.sleep(HEAD_START_S)
-        bodies = map(b"".join, replies)
-        try:
-            short_bytes = SHORT_CHAT_BYTES if path == CHAT.path else SHORT_REPLY_BYTES
-            if sum(map(len, itertools.chain(*replies))) <= short_bytes:
-                return read(bodies, keep_gil)
-            # Put together there, too: 5 MB take 16 ms.
-            return await in_thread(read, bodies, release_gil)
-        except NO_SUCH_FORM as error:
-            begin = b"".join(replies[0])[:LONGEST_READ].decode("utf-8", "replace")
-            text = body_summary(begin, *secrets_of(self.config)) or "empty"
-            raise bad_reply(f"a reply without completions: {text}") from error
+
+    def _read(
+        self, route: Route, prompt: Prompt, replies: list[list[bytes]], release: Call
+    ) -> list[Completion]:
+        bodies = map(b"".join, replies)  # to join 5 MB takes 16 ms
+        completions = (row for body in bodies for row in route.read(body, prompt))
+        if route is CHAT:
+            return read_texts(self.tokenizer, completions)
+        return read_tokens(self.tokenizer, completions, release)
 
     # -- for the framework's own methods -----------------------------------------------
 
     async def _tokens_and_logprobs_completion_wrapper(self, **fields: Any) -> Any:
-        text, tokens = fields.pop("prompt", None), fields.pop("input_ids", None)
+        text = fields.pop("prompt", None)
+        tokens = fields.pop("input_ids", None)
         tokens = self.tokenizer.encode(text) if tokens is None else tokens
         tokens = with_one_bos(self.tokenizer, tokens)
         fields.pop("model", None)
-        if self.route is None:
+        if self.route is CHAT:
             await self.probe()
-        if self.route is None or self.route is CHAT:
+        if self.route is CHAT:
             raise bad_reply(f"{self.config.base_url} gives no token ids")
         rows = await self.ask(self.route, Prompt([], tokens, False), fields)
-        ids, logprobs = [row.tokens for row in rows], [row.logprobs for row in rows]
+        ids = [row.tokens for row in rows]
+        logprobs = [row.logprobs for row in rows]
         return tokens, ids, logprobs, [row.finish_reason for row in rows]
 
     async def _chat_completion_wrapper(self, **fields: Any) -> ChatCompletion:
-        def read(bodies: Iterator[bytes], _: Call) -> ChatCompletion:
-            chats = [json.loads(body) for body in bodies]
-            choices = [choice for chat in chats for choice in chat["choices"]]
-            return ChatCompletion.construct(**{**chats[0], "choices": choices})
-
-        def body(n: int) -> Body:
-            return self._chat_body(fields | {"n": n})
-
-        return await self._query(CHAT.path, body, read, fields.get("n", 1))
+        prompt = Prompt(fields.pop("messages"), [], False)
+        # The framework has put the arguments of reasoning in.
+        replies = await self._post(CHAT, prompt, {**fields, "skip_reasoning": True})
+        chats = [json.loads(b"".join(blocks)) for blocks in replies]
+        choices = [choice for chat in chats for choice in chat["choices"]]
+        return ChatCompletion.construct(**{**chats[0], "choices": choices})
 
     async def _completion_wrapper(self, **fields: Any) -> Any:
         raise NotImplementedError("query for tokens or for a chat")
 
     async def close(self) -> None:
-        """Stop what is under way and close the connections; may be called twice."""
-        if self.check_task is not None:
-            self.check_task.cancel()
-            await asyncio.wait([self.check_task], timeout=CLOSE_GRACE_S)
+        """Stop watching the server and close the connections; may be called twice."""
+        await cancel_and_wait([self.check_task])
         await self.connection.close()

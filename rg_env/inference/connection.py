@@ -10,12 +10,15 @@ Mends B23 of docs/host_defects.md: a connection is opened and closed for every r
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
-import errno
+import email.utils
 import re
 import socket
 import ssl
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import aiohttp
@@ -24,38 +27,61 @@ import orjson
 from rg_env.errors import RunError, printable
 from rg_env.settings.program_settings import TEMPLATE_KWARGS
 
-ERROR, NO_USE = "answers with an error", "gives no usable reply"
+# A server that fails does one of these.
+ERROR = "answers with an error"
+NO_USE = "gives no usable reply"
 NOTHING = "does not answer"
-"""What a server does in the place of answering."""
 
 SILENT = "it accepts the connection but does not reply"
 
-FIRST_REDIRECT, NOT_FOUND, FIRST_SERVER_FAULT, UNAVAILABLE = 300, 404, 500, 503
+FIRST_REDIRECT = 300
+NOT_FOUND = 404
+FIRST_SERVER_FAULT = 500
+UNAVAILABLE = 503
 ABOUT_THE_REQUEST = frozenset({400, 413, 422})
-OF_THE_KEY = frozenset({401, 402, 403})
+ABOUT_THE_KEY = frozenset({401, 402, 403})
+RETRY_LATER = frozenset({429, UNAVAILABLE})
 
-BAD_REPLY, UNUSABLE, CUT_OFF = "BadReplyError", "unusable", "finish_reason_"
-"""Kinds, which are names of metrics; the last begins that of a completion that was
-broken off."""
+# A server that asks for more is broken, or its clock is.
+LONGEST_RETRY_AFTER_S = 600.0
 
-LONGEST_READ, LONGEST_TEXT = 2**16, 200
+# Kinds of failures, which are names of metrics.
+BAD_REPLY = "BadReplyError"
+UNUSABLE = "unusable"
+CUT_OFF = "finish_reason_"  # begins the kind of a completion that was broken off
+
+LONGEST_READ = 2**16
+LONGEST_TEXT = 200
 
 # A shorter key is a placeholder, and would be found in every second word.
 SHORTEST_SECRET = 4
 
-URL, KEY, MODEL = "openai.base_url", "openai.api_key", "openai.model_name"
-CONTEXT, TOKENIZER = "env.max_token_length", "env.tokenizer_name"
+URL = "openai.base_url"
+KEY = "openai.api_key"
+MODEL = "openai.model_name"
+CONTEXT = "env.max_token_length"
+TOKENIZER = "env.tokenizer_name"
 
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    """A failed request; no secret stands in its text, a line for people."""
+    """A failed request.
 
-    kind: str  # what it is counted as, in `failed_requests_<kind>`
+    Attributes:
+        kind: The name under which it is counted, in `failed_requests_<kind>`.
+        text: A line for people, without a secret.
+        how: NO_USE, ERROR or NOTHING.
+        status: The status of the reply that refuses.
+        setting: The setting at fault, where it is known.
+        retry_after_s: Seconds for which the server wants no request.
+    """
+
+    kind: str
     text: str
-    how: str = NO_USE  # or ERROR, or NOTHING
-    status: int | None = None  # of the reply that refuses
-    setting: str | None = None  # the setting at fault, where it is known
+    how: str = NO_USE
+    status: int | None = None
+    setting: str | None = None
+    retry_after_s: float = 0.0
 
     def __post_init__(self) -> None:
         # It may repeat a server's words.
@@ -80,37 +106,30 @@ class RequestFailedError(RunError):
 
 
 def bad_reply(text: str) -> RequestFailedError:
-    """Return the error for a reply that cannot be used; the text says why."""
+    """Return the error for a reply that cannot be used, for the reason in the text."""
     return RequestFailedError(Failure(BAD_REPLY, text))
 
 
-# -- no reply came ---------------------------------------------------------------------
+def failure_of(error: BaseException, *secrets: str) -> Failure:
+    """Return the failure of a request that has raised an error.
 
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
-
-
-def permanent_fault(error: BaseException) -> str | None:
-    """Return the message of an error that will not go away by waiting, or None."""
-    permanent = (ssl.SSLError, socket.gaierror)
-    return next((str(c) for c in _causes(error) if isinstance(c, permanent)), None)
-
-
-def no_reply(error: BaseException, *secrets: str) -> Failure:
-    """Return the failure of a request to which no reply came."""
-    name, fault = type(error).__name__, permanent_fault(error)
-    if fault is not None:
-        return Failure(name, fault, NOTHING, setting=URL)
-    for cause in _causes(error):
-        if getattr(cause, "errno", None) == errno.ECONNREFUSED:
-            return Failure(name, "nothing listens there", NOTHING)
+    It names a setting where waiting does not help.
+    """
+    name = type(error).__name__
+    text = f"{name}: {_line(str(error), secrets)}"
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, RequestFailedError):
+            return cause.failure
+        if isinstance(cause, ssl.SSLError | socket.gaierror):
+            return Failure(name, str(cause), NOTHING, setting=URL)
         # They are two classes before Python 3.11.
         if isinstance(cause, asyncio.TimeoutError | TimeoutError):
-            return Failure(name, SILENT, NOTHING)
-    return Failure(name, f"{name}: {_line(str(error), secrets)}", NOTHING)
+            text = SILENT
+        if isinstance(cause, ConnectionRefusedError):
+            text = "nothing listens there"
+        cause = cause.__cause__ or cause.__context__
+    return Failure(name, text, NOTHING)
 
 
 # -- a reply that refuses --------------------------------------------------------------
@@ -126,14 +145,6 @@ _CONTEXT = re.compile(
     r"|reduce the length|max_(new_|completion_)?tokens",
     re.IGNORECASE,
 )
-
-
-def _setting_of(status: int, text: str) -> str | None:
-    if status in OF_THE_KEY:
-        return KEY
-    if status in ABOUT_THE_REQUEST | {NOT_FOUND} and _MODEL.search(text):
-        return MODEL
-    return CONTEXT if status in ABOUT_THE_REQUEST and _CONTEXT.search(text) else None
 
 
 def _line(text: str, secrets: Sequence[str]) -> str:
@@ -152,30 +163,75 @@ def _message(body: Any) -> str | None:
     return next((_message(body[name]) for name in names if body.get(name)), None)
 
 
-def body_summary(text: str, *secrets: str) -> str:
-    """Return what a body says, a line for people, in which no secret is repeated."""
+def body_summary(body: bytes, *secrets: str) -> str:
+    """Return the words of a body: a line for people, in which no secret is repeated.
+
+    >>> body_summary(b'{"error": {"message": "no key sk-12345"}}', "sk-12345")
+    'no key (the key)'
+    """
+    text = body[:LONGEST_READ].decode("utf-8", "replace")
     try:
         message = _message(orjson.loads(text))
     except (orjson.JSONDecodeError, RecursionError):
         message = None
     is_page = text.lstrip().startswith("<")
-    return _line(message or ("a web page" if is_page else text), secrets)
+    words = message or ("a web page" if is_page else text)
+    return _line(words, secrets)
 
 
-def refusal(status: int, body: str, location: str = "", *secrets: str) -> Failure:
+def retry_after_s(value: str, now_s: float) -> float:
+    """Return the seconds to wait by a `Retry-After` header: a number or an HTTP date.
+
+    >>> retry_after_s("Thu, 01 Jan 1970 00:02:00 GMT", now_s=100.0)
+    20.0
+    """
+    with contextlib.suppress(ValueError, OverflowError):
+        if value.isdecimal():
+            seconds = float(value)
+        else:
+            seconds = email.utils.parsedate_to_datetime(value).timestamp() - now_s
+        return max(0.0, min(LONGEST_RETRY_AFTER_S, seconds))
+    return 0.0
+
+
+def refusal(
+    status: int,
+    body: bytes,
+    headers: Mapping[str, str] = MappingProxyType({}),
+    secrets: Sequence[str] = (),
+) -> Failure:
     """Return the failure of a request that a reply refuses; see `body_summary`."""
     words = body_summary(body, *secrets)
-    setting, text = _setting_of(status, words), f"{status} {words}".rstrip()
+    text = f"{status} {words}".rstrip()
+    is_about_it = status in ABOUT_THE_REQUEST
+    location = headers.get("Location")
+    setting = None
     if location and status < NOT_FOUND:
         setting = URL
         text = f"{status}, it redirects to {_line(location, secrets)}"
-    return Failure(f"status_{status}", text, ERROR, status, setting)
+    elif status in ABOUT_THE_KEY:
+        setting = KEY
+    elif (is_about_it or status == NOT_FOUND) and _MODEL.search(words):
+        setting = MODEL
+    elif is_about_it and _CONTEXT.search(words):
+        setting = CONTEXT
+    wait_s = 0.0
+    if status in RETRY_LATER:
+        wait_s = retry_after_s(headers.get("Retry-After", ""), time.time())
+    return Failure(
+        f"status_{status}",
+        text,
+        how=ERROR,
+        status=status,
+        setting=setting,
+        retry_after_s=wait_s,
+    )
 
 
 # -- connections -----------------------------------------------------------------------
 
-# Less than the 5 s after which our servers close an idle connection: what goes out
-# while its connection is being closed is lost.
+# Less than the 5 s after which our servers close an idle connection: a request that
+# goes out while its connection is being closed is lost.
 KEEP_ALIVE_S = 3.0
 
 # Time limit of a page: the health, the models.
@@ -190,7 +246,11 @@ LONGEST_REPLY_BYTES = 512 * MEBIBYTE
 
 
 def url_of(base_url: str, path: str, *, is_openai: bool) -> str:
-    """Return the full URL of a path below the URL in the settings."""
+    """Return the full URL of a path below the URL in the settings.
+
+    >>> url_of("http://host/v1", "/generate", is_openai=False)
+    'http://host/generate'
+    """
     # An endpoint's URL may end with another version than OpenAI's paths have.
     base = base_url.rstrip("/")
     root = base.removesuffix("/v1")
@@ -198,7 +258,7 @@ def url_of(base_url: str, path: str, *, is_openai: bool) -> str:
 
 
 def headers_of(config: Any) -> dict[str, str]:
-    """Return the headers that requests to a server carry, the key's among them."""
+    """Return the headers of requests to a server, the key's among them."""
     key = getattr(config, "api_key", None)
     own = {"Authorization": f"Bearer {key}"} if key else {}
     return own | (getattr(config, "headers", None) or {})
@@ -210,14 +270,15 @@ def secrets_of(config: Any) -> list[str]:
 
 
 def extra_body_of(config: Any) -> dict[str, Any]:
-    """Return what is added to the body of a request."""
+    """Return the fields that are added to the body of a request."""
     return dict(getattr(config, "extra_body", None) or {})
 
 
 def sampling_extra_of(config: Any) -> dict[str, Any]:
-    """Return the same without what a prompt is rendered with."""
+    """Return the same without the arguments of the chat template."""
     extra = extra_body_of(config)
-    return {name: extra[name] for name in extra if name != TEMPLATE_KWARGS}
+    extra.pop(TEMPLATE_KWARGS, None)
+    return extra
 
 
 # -- requests --------------------------------------------------------------------------
@@ -226,12 +287,12 @@ def sampling_extra_of(config: Any) -> dict[str, Any]:
 class Connection:
     """The connections to one server; one of OpenAI's kind may be behind a proxy.
 
-    Whatever is wrong with a request is a `RequestFailedError`.
+    Each fault of a request is a `RequestFailedError`.
     """
 
-    def __init__(self, config: Any, *, is_openai: bool) -> None:
+    def __init__(self, config: Any) -> None:
         self.config = config
-        self._is_openai = is_openai
+        self._is_openai = config.server_type == "openai"
         self._session: aiohttp.ClientSession | None = None
 
     def _opened(self) -> aiohttp.ClientSession:
@@ -239,7 +300,7 @@ class Connection:
             # Openai's client takes eight times the CPU: 3.3 ms for a group's reply of
             # 160 kB, beside 0.4.
             self._session = aiohttp.ClientSession(
-                # The semaphores of the framework limit what is under way.
+                # The semaphores of the framework limit the requests under way.
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),
                 read_bufsize=MEBIBYTE,
                 trust_env=self._is_openai,  # for its proxy, as openai's client does
@@ -250,32 +311,33 @@ class Connection:
         self, method: str, path: str, timeout_s: float, body: Any = None
     ) -> list[bytes]:
         """Return the blocks of a reply's body."""
-        config, headers = self.config, headers_of(self.config)
+        headers = headers_of(self.config)
+        secrets = secrets_of(self.config)
         blocks: list[bytes] = []
         room = LONGEST_REPLY_BYTES
         if body is not None:
             headers["Content-Type"] = "application/json"
         try:
             async with self._opened().request(
-                *(method, url_of(config.base_url, path, is_openai=self._is_openai)),
+                method,
+                url_of(self.config.base_url, path, is_openai=self._is_openai),
                 headers=headers,
                 data=None if body is None else orjson.dumps(body),
-                # Where a redirect leads, the key and the prompt are not for.
+                # The key and the prompt are not for where a redirect leads.
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=timeout_s),
             ) as reply:
                 async for block in reply.content.iter_any():
                     blocks.append(block)
-                    if (room := room - len(block)) < 0:
+                    room -= len(block)
+                    if room < 0:
                         most = LONGEST_REPLY_BYTES // MEBIBYTE
                         raise bad_reply(f"the reply is longer than {most} MiB")
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
-            raise RequestFailedError(no_reply(error, *secrets_of(config))) from error
+            raise RequestFailedError(failure_of(error, *secrets)) from error
         if reply.status >= FIRST_REDIRECT:
-            text = b"".join(blocks)[:LONGEST_READ].decode("utf-8", "replace")
-            text = text or reply.reason or ""
-            place = reply.headers.get("Location", "")
-            failure = refusal(reply.status, text, place, *secrets_of(config))
+            content = b"".join(blocks) or (reply.reason or "").encode()
+            failure = refusal(reply.status, content, reply.headers, secrets)
             raise RequestFailedError(failure)
         return blocks
 
@@ -292,7 +354,7 @@ class Connection:
                 raise
 
     async def models(self, timeout_s: float) -> list[Any]:
-        """Return what the server says of each of its models, of any form."""
+        """Return the server's rows about its models, of any form."""
         blocks = await self._request("GET", "/v1/models", timeout_s)
         try:
             return list(orjson.loads(b"".join(blocks))["data"])
@@ -300,7 +362,8 @@ class Connection:
             raise bad_reply("it lists no models") from error
 
     async def close(self) -> None:
-        """Close the connections; may be called twice."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        """Close the connections, which ends the requests on them; may be repeated."""
+        session = self._session
+        self._session = None  # the next request opens another one
+        if session is not None:
+            await session.close()

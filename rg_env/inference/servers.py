@@ -1,9 +1,9 @@
-"""The inference servers of a run: groups of completions, and whether a server is there.
+"""The inference servers of a run: groups of completions, and outages.
 
-Whatever goes wrong with a request is a `RequestFailedError`, never a wrong answer.
-Until a group was answered, a reply that waiting cannot improve stops the start and
-names the setting at fault; later it counts as a failed request like any other, because
-a server may be replaced during a run of days.
+Each fault of a request is a `RequestFailedError`, never a wrong answer. Until a group
+was answered, a reply that waiting cannot improve stops the start and names the setting
+at fault; later it counts as a failed request like any other, because a server may be
+replaced during a run of days.
 """
 
 from __future__ import annotations
@@ -20,38 +20,53 @@ from functools import partial
 from typing import Any
 
 from rg_env.errors import RunError, SettingError
-from rg_env.inference.client import Client, ServerLeftOutError
-from rg_env.inference.completions import ProbeRequest, Sampling
-from rg_env.inference.connection import (
-    NOTHING,
-    SILENCE,
-    UNUSABLE,
-    Failure,
-    RequestFailedError,
-)
-from rg_env.inference.routes import Completion, Prompt
+from rg_env.inference.client import Client, back_off_s
+from rg_env.inference.completions import Completion, Sampling
+from rg_env.inference.connection import NOTHING, UNUSABLE, Failure, RequestFailedError
+from rg_env.inference.probe import ProbeRequest
+from rg_env.inference.prompts import Prompt
 from rg_env.logs import is_sampled
+from rg_env.shutdown import cancel_and_wait
 
 logger = logging.getLogger(__name__)
 
 # Requests for one group, each for the choices that are missing, before it failed.
 COMPLETION_TRIES = 3
 
-COMPLETION_FIRST_PAUSE_S = 0.5
-
-# For a server to query. A group that waited longer could be cancelled, and its item be
-# lost after a few times; one that failed because none is there is free to come back.
+# A group that waited longer for a server could be cancelled, and its item be lost after
+# a few times; one that failed because no server is up is sampled again.
 LONGEST_WAIT_FOR_SERVER_S = 60.0
 
 # By chance in between, so that all that wait do not query at one moment.
-LOOK_FOR_SERVER_S = (0.05, 0.2)
+CHECK_FOR_SERVER_S = (0.05, 0.2)
 
-# Nothing but failures of all servers for so long is an outage.
+# An outage is logged from here on, and failures are no longer the fault of an item.
 OUTAGE_AFTER_S = 3.0
 
-OUTAGE_LOOK_EVERY_S = 1.0
-OUTAGE_FIRST_PAUSE_S, OUTAGE_LONGEST_PAUSE_S = 0.5, 30.0
+OUTAGE_CHECK_EVERY_S = 1.0
 OUTAGE_SAY_AGAIN_S = 60.0
+
+
+@dataclasses.dataclass
+class Outage:
+    """No request has been answered since one failed, or since no server is up.
+
+    Attributes:
+        why: The newest failure.
+        began_s: When it began, on the monotonic clock.
+        failed: The groups that have failed since.
+        log_at_s: How long it will have lasted when it is logged next.
+    """
+
+    why: Failure
+    began_s: float = dataclasses.field(default_factory=time.monotonic)
+    failed: int = 0
+    log_at_s: float = 0.0
+
+    @property
+    def lasted_s(self) -> float:
+        """Seconds since it began."""
+        return time.monotonic() - self.began_s
 
 
 class Servers:
@@ -59,6 +74,8 @@ class Servers:
 
     Attributes:
         gave_up: Set once it is time to end.
+        outage: The outage; None after an answer.
+        waiting: Requests that wait for a server.
         kinds: Failed requests by kind since the run began, those tried again included.
     """
 
@@ -66,10 +83,10 @@ class Servers:
         self.clients = [each for each in clients if isinstance(each, Client)]
         self.gave_up = asyncio.Event()
         self.kinds: Counter[str] = Counter()
+        self.outage: Outage | None = None
+        self.waiting = 0
         self._give_up_after_s: float | None = None
         self._watching: asyncio.Task[None] | None = None
-        self._failing_since: float | None = None
-        self._logged_s: float | None = None
         self._has_answered = False
         self._starting: asyncio.Task[Any] | None = None
         self._refusal: SettingError | None = None
@@ -88,7 +105,7 @@ class Servers:
 
     @property
     def events(self) -> dict[str, int]:
-        """What is counted, by the names of metrics."""
+        """The counts of failed requests, by the names of metrics."""
         kinds = {f"failed_requests_{kind}": n for kind, n in self.kinds.items()}
         return {"failed_requests": self.kinds.total(), **kinds}
 
@@ -111,25 +128,27 @@ class Servers:
         if not self.clients:
             raise RunError("with testing=True there is no inference server to query")
         usable: list[Completion] = []
-        pause_s = COMPLETION_FIRST_PAUSE_S
         for tries_left in reversed(range(COMPLETION_TRIES)):
             try:
-                some = await self._query(prompt, n - len(usable), sampling, on_reply)
+                client = await self._server_that_is_up(sampling.split)
+                missing = n - len(usable)
+                some = await client.complete(prompt, missing, sampling, on_reply)
                 usable += [each for each in some if each.unusable is None]
                 if len(usable) >= n:
                     break
-                whys = [each.unusable for each in some if each.unusable is not None]
-                why = whys[0] if whys else Failure(UNUSABLE, "fewer were returned")
+                whys = (each.unusable for each in some if each.unusable)
+                why = next(whys, Failure(UNUSABLE, "fewer were returned"))
                 text = f"{len(usable)} of {n} usable completions ({why.text})"
                 failure = dataclasses.replace(why, text=text)
             except RequestFailedError as error:
                 failure = error.failure
-            if not tries_left or self.gave_up.is_set():
-                raise RequestFailedError(failure)
             self.kinds[failure.kind] += 1
-            await asyncio.sleep(pause_s * random.uniform(0.5, 1.5))
-            pause_s *= 2
-        self.note_answer()
+            if not tries_left or self.gave_up.is_set():
+                self._note_failed(failure)
+                raise RequestFailedError(failure)
+            failed = 0 if self.outage is None else self.outage.failed
+            await self._pause(back_off_s(COMPLETION_TRIES - tries_left + failed))
+        self._note_answer()
         for each in usable:
             if len(each.tokens) > sampling.max_tokens:  # the server did not keep to it
                 each.tokens = each.tokens[: sampling.max_tokens]
@@ -137,34 +156,44 @@ class Servers:
                 each.finish_reason = "length"
         return usable[:n]
 
-    async def _query(
-        self,
-        prompt: Prompt,
-        n: int,
-        sampling: Sampling,
-        on_reply: Callable[[], None] | None,
-    ) -> list[Completion]:
-        """Query the server with the most places, once one is there."""
+    async def _server_that_is_up(self, split: str) -> Client:
+        """Return the server with the most places, once one is up."""
 
         def places(client: Client) -> int:
-            sem = client.sem if sampling.split == "train" else client.eval_sem
-            value: int = sem._value
-            return value
+            return client.places(split)._value
 
         ends_s = time.monotonic() + LONGEST_WAIT_FOR_SERVER_S
-        while not self.gave_up.is_set():
-            admitting = [client for client in self.clients if client.server_healthy]
-            if admitting:
-                client = max(admitting, key=places)
-                with contextlib.suppress(ServerLeftOutError):
-                    return await client.complete(prompt, n, sampling, on_reply)
-            elif time.monotonic() > ends_s:
-                why = self._why_none() or SILENCE
-                text = f"no server is left: {why.text}"
-                raise RequestFailedError(Failure("NoServerError", text, why.how))
-            await asyncio.sleep(random.uniform(*LOOK_FOR_SERVER_S))
-        text = "given up after env.give_up_after_s"
-        raise RequestFailedError(Failure(UNUSABLE, text, NOTHING))
+        self.waiting += 1
+        try:
+            while not self.gave_up.is_set() and time.monotonic() < ends_s:
+                up = [client for client in self.clients if client.server_healthy]
+                if up:
+                    return max(up, key=places)
+                await self._pause(random.uniform(*CHECK_FOR_SERVER_S))
+        finally:
+            self.waiting -= 1
+        why = self.clients[0].failure
+        text = f"no server is up: {why.text}"
+        raise RequestFailedError(Failure("NoServerError", text, why.how))
+
+    async def _pause(self, pause_s: float) -> None:
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self.gave_up.wait(), pause_s)
+
+    def _note_failed(self, failure: Failure) -> None:
+        """Count a group that has failed, and log it or the outage."""
+        self._check_outage(failure).failed += 1
+        count = self.kinds[failure.kind]
+        if not self.is_down and is_sampled(count):
+            text = "%s; %d requests failed so (%s)"
+            logger.warning(text, failure.at(self._urls), count, failure.kind)
+
+    def _note_answer(self) -> None:
+        """End the outage."""
+        self._has_answered = True
+        if self.outage is not None and self.outage.log_at_s > OUTAGE_AFTER_S:
+            logger.warning("inference answers after %.0f s", self.outage.lasted_s)
+        self.outage = None
 
     # -- the start ---------------------------------------------------------------------
 
@@ -175,7 +204,7 @@ class Servers:
         self._starting = asyncio.current_task()
         for client in self.clients:
             client.probe_request = request()
-            client.recover()
+            client.watch()
         try:
             await work
         except asyncio.CancelledError:
@@ -187,54 +216,27 @@ class Servers:
             self._starting = None
 
     def _end_start_if_refused(self, client: Client, failure: Failure) -> None:
-        """A request failed; end the start if the next one has to fail as well."""
+        """End the start if the next request has to fail as well."""
         if self._has_answered or self._starting is None or self._refusal is not None:
             return
         if failure.setting is not None:
             verb = " says" if failure.status else ":"
             text = f"{client.config.base_url}{verb} {failure.text}"
             self._refusal = SettingError(f"{failure.setting}: {text}")
-            self._give_up(failure)
+            self.gave_up.set()
             self._starting.cancel()
 
-    # -- failed requests ---------------------------------------------------------------
-
-    async def note_failure(self, failure: Failure) -> None:
-        """A request failed; wait a growing while before the caller tries again."""
-        self.kinds[failure.kind] += 1
-        if self.gave_up.is_set():
-            return
-        self._note_failing(failure)
-        count, urls = self.kinds[failure.kind], self._urls
-        if not self.is_down and is_sampled(count):
-            logger.warning(
-                "%s; %d requests failed so (%s)",
-                *(failure.at(urls), count, failure.kind),
-            )
-        # Half the time that nothing was answered, within bounds.
-        pause_s = max(OUTAGE_FIRST_PAUSE_S, self._failing_s() / 2)
-        pause_s = min(OUTAGE_LONGEST_PAUSE_S, pause_s)
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self.gave_up.wait(), pause_s)
-
-    def note_answer(self) -> None:
-        """A request was answered."""
-        if self._logged_s is not None:
-            logger.warning("inference answers after %.0f s", self._failing_s())
-        self._failing_since = self._logged_s = None
-        self._has_answered = True
-
-    # -- an outage ---------------------------------------------------------------------
+    # -- outages -----------------------------------------------------------------------
 
     @property
     def is_down(self) -> bool:
-        """Whether no server can be queried, or none has answered for long."""
-        return self._why_none() is not None or self._failing_s() >= OUTAGE_AFTER_S
+        """Whether no server is up, or none has answered for long."""
+        is_long = self.outage is not None and self.outage.lasted_s >= OUTAGE_AFTER_S
+        return is_long or self._are_all_down
 
-    def _why_none(self) -> Failure | None:
-        """Return why none of the servers can be queried now; None if one can."""
-        is_down = self.clients and all(client.is_out for client in self.clients)
-        return self.clients[0].failure if is_down else None
+    @property
+    def _are_all_down(self) -> bool:
+        return bool(self.clients) and not any(client.is_up for client in self.clients)
 
     def start(self, *, give_up_after_s: float | None) -> None:
         """Set `gave_up` after so many seconds without an answer while requests fail."""
@@ -243,51 +245,35 @@ class Servers:
 
     async def close(self) -> None:
         """Stop watching and close the clients; may be called twice."""
-        if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.gather(self._watching, return_exceptions=True)
-            self._watching = None
+        await cancel_and_wait([self._watching])
         for client in self.clients:
             await client.close()
 
     async def _watch(self) -> None:
         while not self.gave_up.is_set():
-            await asyncio.sleep(OUTAGE_LOOK_EVERY_S)
+            await self._pause(OUTAGE_CHECK_EVERY_S)
             # Requests that wait for a server report nothing.
-            if (why := self._why_none()) is not None:
-                self._note_failing(why)
+            if self._are_all_down:
+                self._check_outage(self.clients[0].failure)
+        for client in self.clients:  # the requests that hang need not be waited for
+            await client.connection.close()
 
-    def _failing_s(self) -> float:
-        began = self._failing_since
-        return 0.0 if began is None else time.monotonic() - began
-
-    def _give_up(self, failure: Failure) -> None:
-        self.gave_up.set()
-        for client in self.clients:  # what hangs there need not be waited for
-            client.leave_out(failure, is_gone=True)
-
-    def _note_failing(self, failure: Failure) -> None:
+    def _check_outage(self, why: Failure) -> Outage:
         """Log the beginning of an outage, that it goes on, and the giving up."""
-        now = time.monotonic()
-        self._failing_since = self._failing_since or now
-        is_due = self._logged_s is None or now - self._logged_s >= OUTAGE_SAY_AGAIN_S
-        limit_s, why = self._give_up_after_s, self._why_none() or failure
-        urls = self._urls
-        if limit_s is not None and self._failing_s() >= limit_s:
-            logger.error(
-                "%s; giving up after %g s (env.give_up_after_s)",
-                *(why.at(urls), limit_s),
-            )
-            self._give_up(why)
-        elif self._failing_s() >= OUTAGE_AFTER_S and is_due:
-            self._logged_s, more = now, ""
-            if limit_s is not None:
-                more = f" for {limit_s:g} s (env.give_up_after_s)"
+        self.outage = outage = self.outage or Outage(why, log_at_s=OUTAGE_AFTER_S)
+        outage.why = why
+        limit_s = self._give_up_after_s
+        said = why.at(self._urls)
+        limit = "" if limit_s is None else f" {limit_s:g} s (env.give_up_after_s)"
+        if limit_s is not None and outage.lasted_s >= limit_s:
+            logger.error("%s; giving up after%s", said, limit)
+            self.gave_up.set()
+        elif outage.lasted_s >= outage.log_at_s:
+            outage.log_at_s += OUTAGE_SAY_AGAIN_S
+            # At a start it is normal: programs are started in any order.
+            level = logging.ERROR if self._has_answered else logging.WARNING
+            text = "%s; %d requests wait; trying again%s"
             if why.how == NOTHING:
-                more += "; start the server or set --openai.base_url"
-            logger.log(
-                # At a start it is normal: programs are started in any order.
-                logging.ERROR if self._has_answered else logging.WARNING,
-                "%s; trying again%s",
-                *(why.at(urls), more),
-            )
+                text += "; start the server or set --openai.base_url"
+            logger.log(level, text, said, self.waiting, limit and f" for{limit}")
+        return outage

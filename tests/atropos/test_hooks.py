@@ -14,19 +14,13 @@ from tests.support.parts import ENTRY_OF_FOUR, NOWHERE, Exact, build_env, until
 from tests.support.real_api import SIZE, EndsError, after_registration, group
 
 ITEM = ([{"role": "user", "content": "2 + 2?"}], ENTRY_OF_FOUR, Exact())
-FAILED = RequestFailedError(refusal(500, "overloaded"))
+FAILED = RequestFailedError(refusal(500, b"overloaded"))
 BROKEN = ScoringUnavailableError("no worker")
-PAUSES = (
-    "rg_env.run.loop.ERROR_PAUSE_S",
-    "rg_env.inference.servers.OUTAGE_FIRST_PAUSE_S",
-    "rg_env.inference.servers.OUTAGE_LONGEST_PAUSE_S",
-)
 
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
-    for name in PAUSES:
-        monkeypatch.setattr(name, 0.001)
+    monkeypatch.setattr("rg_env.run.loop.ERROR_PAUSE_S", 0.001)
 
 
 async def answered(item, on_replies, first):
@@ -167,12 +161,12 @@ async def started(query=hangs, score=NO_VARIANCE, cls=ReasoningGymEnv):
         yield env
 
 
-@pytest.mark.parametrize("query", [hangs, giving(FAILED), giving(KeyError("x"))])
+@pytest.mark.parametrize("query", [hangs, giving(KeyError("x"))])
 def test_a_group_that_is_cancelled_ends_and_its_item_is_sampled_again(
     query, monkeypatch
 ):
-    for name in PAUSES:
-        monkeypatch.setattr(name, 60.0)  # the cancel comes in the pause
+    # The cancel comes in the pause.
+    monkeypatch.setattr("rg_env.atropos.pipeline.ERROR_PAUSE_S", 60.0)
 
     async def run():
         async with started(query) as env:

@@ -9,7 +9,7 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.demo.policy import PolicyProfile
 from rg_env.demo.simulated_model import SimulatedClient
 from rg_env.inference.completions import Sampling
-from rg_env.inference.routes import Prompt
+from rg_env.inference.prompts import Prompt
 from rg_env.line_file import read_groups
 from rg_env.reward.extraction import extract_answer
 from rg_env.settings.program_settings import SIMULATED

@@ -232,8 +232,7 @@ def test_a_limit_that_every_prompt_reaches_is_refused_and_no_item_scores_0(
 def test_a_request_that_keeps_failing_is_counted_and_is_no_wrong_answer(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(servers, "COMPLETION_FIRST_PAUSE_S", 0.02)
-    monkeypatch.setattr(client, "CIRCUIT_FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr(client, "PAUSE_S", 0.02)
     asked = []
 
     def reply(body):

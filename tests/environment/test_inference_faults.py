@@ -11,10 +11,10 @@ import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.inference import client, connection, servers
-from rg_env.inference.client import CIRCUIT_FAILURES_IN_A_ROW as FAILURES_IN_A_ROW
+from rg_env.inference.client import EJECTED_AFTER_FAILURES
 from rg_env.inference.completions import Sampling
 from rg_env.inference.connection import NOTHING, Failure
-from tests.support.faults import always, listed
+from tests.support.faults import RETRY_AFTER_S, always, listed
 from tests.support.inference_server import inference_server
 from tests.support.parts import (
     ENTRY_OF_FOUR,
@@ -50,13 +50,11 @@ KINDS = {
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch):
     """Pauses of a twentieth, so that no test waits for them."""
-    monkeypatch.setattr(client, "CIRCUIT_FIRST_PAUSE_S", 0.05)
+    monkeypatch.setattr(client, "PAUSE_S", 0.02)
+    monkeypatch.setattr(client, "LONGEST_PAUSE_S", 0.1)
     monkeypatch.setattr(client, "HEALTH_EVERY_S", 0.02)
-    monkeypatch.setattr(servers, "COMPLETION_FIRST_PAUSE_S", 0.02)
-    monkeypatch.setattr(servers, "LOOK_FOR_SERVER_S", (0.005, 0.01))
-    monkeypatch.setattr(servers, "OUTAGE_FIRST_PAUSE_S", 0.02)
-    monkeypatch.setattr(servers, "OUTAGE_LONGEST_PAUSE_S", 0.1)
-    monkeypatch.setattr(servers, "OUTAGE_LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(servers, "CHECK_FOR_SERVER_S", (0.005, 0.01))
+    monkeypatch.setattr(servers, "OUTAGE_CHECK_EVERY_S", 0.02)
     monkeypatch.setattr(servers, "OUTAGE_AFTER_S", 0.1)
 
 
@@ -155,18 +153,28 @@ async def test_one_of_two_that_fails_is_left_out_and_taken_back(fault, logged):
         (opened,) = said(logged)
         before = of_items(failing)
         # One that hangs may be left out by its probe before.
-        least = FAILURES_IN_A_ROW if fault == "reset" else 1
-        assert least <= before < 8 + FAILURES_IN_A_ROW
+        least = EJECTED_AFTER_FAILURES if fault == "reset" else 1
+        assert least <= before < 8 + EJECTED_AFTER_FAILURES
         made += await query_often(env, 16)
         assert of_items(failing) == before
         failing.faults.script = listed()
-        while env.server.servers[0].is_out:
+        while not env.server.servers[0].is_up:
             await query(env)
         taken_back = of_items(failing)
         await query_often(env, 16)
         assert of_items(failing) > taken_back
     assert [len(group) for group in made] == [4] * 32
     assert said(logged) == [opened] and "is not used for now" in opened
+
+
+async def test_a_server_that_says_when_to_try_again_is_not_queried_before(logged):
+    async with beside(listed("status_429"), listed()) as (env, busy, free):
+        while len(busy.arrivals) < 2:
+            await query(env)
+        first, second = busy.arrivals[:2]
+        assert second - first >= RETRY_AFTER_S
+        assert len(free.arrivals) > 3
+    assert said(logged) == []
 
 
 async def test_what_hangs_at_a_server_that_is_gone_is_queried_elsewhere(
@@ -180,7 +188,7 @@ async def test_what_hangs_at_a_server_that_is_gone_is_queried_elsewhere(
         await query_often(env, 16)
         answered_there = there.completions
         gone.runs.set()
-        while env.server.servers[0].is_out:
+        while not env.server.servers[0].is_up:
             await query(env)
         assert answered_there == 16 * 4
     (opened,) = said(logged)
@@ -191,18 +199,15 @@ async def test_what_hangs_at_a_server_that_is_gone_is_queried_elsewhere(
 
 
 @pytest.mark.processes
-async def test_an_evaluation_waits_out_an_outage(monkeypatch):
-    monkeypatch.setattr(servers, "LONGEST_WAIT_FOR_SERVER_S", 0.0)
-    enough = 2 * len(FAST_TASKS)
-
+async def test_an_evaluation_waits_out_an_outage():
     async with (
         inference_server(always("reset")) as server,
         ready_env(server.url) as env,
     ):
-        env.server.servers[0].leave_out(Failure("gone", "gone", NOTHING))
+        env.server.servers[0].eject(Failure("gone", "gone", NOTHING))
         evaluating = asyncio.ensure_future(env.evaluate())
-        waits = env._servers.kinds
-        await until(lambda: waits["NoServerError"] > enough, "all wait")
+        items = len(FAST_TASKS)
+        await until(lambda: env._servers.waiting == items, "all wait")
         server.faults.script = listed()
         await evaluating
         numbers = dict(env.eval_metrics)

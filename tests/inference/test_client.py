@@ -12,11 +12,10 @@ from atroposlib.envs.server_handling.sglang_server import SGLangServer
 from atroposlib.envs.server_handling.vllm_server import VLLMServer
 
 from rg_env.inference import client as client_module
-from rg_env.inference import client as limits
 from rg_env.inference.client import Client
 from rg_env.inference.completions import Sampling, read_tokens
 from rg_env.inference.connection import refusal
-from rg_env.inference.routes import Prompt
+from rg_env.inference.prompts import Prompt
 from tests.support.parts import RIGHT, build_env, server_config, until, vllm_reply
 from tests.support.web_apps import serve_app
 
@@ -156,20 +155,19 @@ async def test_a_long_reply_is_read_off_the_event_loop_with_pauses(
 
 
 @pytest.mark.parametrize(
-    ("status", "is_out"),
-    [(429, True), (500, True), *((status, False) for status in (400, 413, 422))],
+    ("status", "is_up"),
+    [(429, False), (500, False), *((status, True) for status in (400, 413, 422))],
 )
-def test_only_failures_in_a_row_that_are_no_requests_fault_leave_a_server_out(
-    status, is_out, monkeypatch
+def test_only_failures_in_a_row_that_are_no_requests_fault_eject_a_server(
+    status, is_up
 ):
-    monkeypatch.setattr(Client, "recover", lambda self: None)
     client = Client(server_config())
-    client.is_out = False
-    for _ in range(limits.CIRCUIT_FAILURES_IN_A_ROW - 1):
-        client.note_failure(refusal(status, ""))
-    assert not client.is_out
-    client.note_failure(refusal(status, ""))
-    assert client.is_out is is_out and str(status) in client.failure.text
+    client.is_up = True
+    for _ in range(client_module.EJECTED_AFTER_FAILURES - 1):
+        client.note_failure(refusal(status, b""))
+    assert client.is_up
+    client.note_failure(refusal(status, b""))
+    assert client.is_up is is_up and str(status) in client.failure.text
 
 
 # -- completions -----------------------------------------------------------------------
@@ -192,8 +190,8 @@ async def through_our_requests(kind, url):
     how = {"temperature": 0.7, "top_p": 0.9, "group_size": 3, "max_token_length": 2000}
     env = build_env(url, kind, **how)
     prompt = await env._requests.prompts.render(MESSAGES)
-    env.config.max_token_length = len(prompt.tokens) + 500
-    rows = await env._model.query((MESSAGES, None, None))
+    item, limit = (MESSAGES, None, None), len(prompt.tokens) + 500
+    rows = await env._requests.query(item, limit)
     await env.close()
     names = ("finish_reason", "tokens", "masks", "logprobs")
     return [

@@ -5,16 +5,11 @@ import json
 
 import pytest
 
-from rg_env.inference import servers
-from rg_env.inference.completions import (
-    Prompts,
-    Sampling,
-    read_texts,
-    read_tokens,
-    render_prompt,
-)
+from rg_env.inference import client
+from rg_env.inference.completions import Completion, Sampling, read_texts, read_tokens
 from rg_env.inference.connection import RequestFailedError
-from rg_env.inference.routes import ATROPOS, CHAT, Completion, Prompt
+from rg_env.inference.prompts import Prompt, Prompts, render_prompt
+from rg_env.inference.protocols import ATROPOS, CHAT
 from rg_env.reward.extraction import extract_answer
 from tests.support.odd_servers import openai_endpoint, serving
 from tests.support.parts import RIGHT, build_env, vllm_reply, vllm_server
@@ -120,7 +115,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch):
-    monkeypatch.setattr(servers, "COMPLETION_FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr(client, "PAUSE_S", 0.02)
 
 
 def sampled(server, kind="vllm", n=2, max_tokens=9999, left=()):
@@ -129,9 +124,9 @@ def sampled(server, kind="vllm", n=2, max_tokens=9999, left=()):
     async def run():
         async with server as url:
             env = build_env(url, kind)
-            for client in env.server.servers:
-                client.is_out = False  # these replies are all to groups
-                client.route = CHAT if kind == "openai" else ATROPOS
+            for each in env.server.servers:
+                each.is_up = True  # these replies are all to groups
+                each.route = CHAT if kind == "openai" else ATROPOS
             prompt = render_prompt(env.tokenizer, env._requests.messages("2 + 2?"))
             sampling = Sampling(max_tokens, 1.0, 1.0, "train")
             try:

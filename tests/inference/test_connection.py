@@ -1,6 +1,7 @@
 """What is read from a server is bounded, and what it refuses is told."""
 
 import asyncio
+from email.utils import formatdate
 
 import orjson
 import pytest
@@ -8,10 +9,12 @@ from aiohttp import web
 
 from rg_env.inference import connection
 from rg_env.inference.connection import (
+    LONGEST_RETRY_AFTER_S,
     LONGEST_TEXT,
     Connection,
     RequestFailedError,
-    no_reply,
+    failure_of,
+    retry_after_s,
     url_of,
 )
 from rg_env.inference.connection import refusal as read_refusal
@@ -44,7 +47,7 @@ def short(monkeypatch):
 
 async def asked(url):
     """Ask a server; return the size of its reply."""
-    there = Connection(server_config(url), is_openai=False)
+    there = Connection(server_config(url))
     try:
         return sum(map(len, await there.post("/x", {})))
     finally:
@@ -85,8 +88,8 @@ async def test_no_redirect_is_followed_and_the_error_says_where_it_leads():
 # -- what servers say when they refuse a request ---------------------------------------
 
 
-def text_of(body):
-    return body if isinstance(body, str) else orjson.dumps(body).decode()
+def bytes_of(body):
+    return body.encode() if isinstance(body, str) else orjson.dumps(body)
 
 
 CONTEXT, KEY, NAME = "env.max_token_length", "openai.api_key", "openai.model_name"
@@ -122,7 +125,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_a_refusal_names_the_setting(case):
     status, body, field = CASES[case]
-    found = read_refusal(status, text_of(body))
+    found = read_refusal(status, bytes_of(body))
     assert found.setting == field and found.kind == f"status_{status}"
     assert found.text.startswith(f"{status} ") and "\n" not in found.text
 
@@ -138,7 +141,7 @@ def test_a_refusal_names_the_setting(case):
     ],
 )
 def test_a_refusal_without_a_setting_names_none(status, body):
-    assert read_refusal(status, text_of(body)).setting is None
+    assert read_refusal(status, bytes_of(body)).setting is None
 
 
 @pytest.mark.parametrize(
@@ -151,14 +154,39 @@ def test_a_refusal_without_a_setting_names_none(status, body):
     ],
 )
 def test_what_is_said_is_a_line_for_people(body, said):
-    assert read_refusal(400, text_of(body)).text == f"400 {said}"[:204].rstrip()
+    assert read_refusal(400, bytes_of(body)).text == f"400 {said}"[:204].rstrip()
+
+
+NOW_S = 1_800_000_000.0
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("20", 20),
+        (formatdate(NOW_S + 90, usegmt=True), 90),
+        (formatdate(NOW_S - 90), 0),
+        ("86400", LONGEST_RETRY_AFTER_S),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", LONGEST_RETRY_AFTER_S),
+        ("9" * 4000, LONGEST_RETRY_AFTER_S),
+        *((odd, 0) for odd in ("", "-5", "nan", "soon", "Fri, 99 Dec")),
+    ],
+)
+def test_retry_after_is_read_as_a_number_or_a_date_within_bounds(value, seconds):
+    assert retry_after_s(value, NOW_S) == seconds
+
+
+@pytest.mark.parametrize(("status", "seconds"), [(429, 20), (503, 20), (500, 0)])
+def test_a_busy_server_may_say_when_to_try_again(status, seconds):
+    refused = read_refusal(status, b"", {"Retry-After": "20"})
+    assert refused.retry_after_s == seconds
 
 
 def test_the_key_is_never_repeated():
-    key, body = "sk-secret-1", '{"error": "wrong key sk-secret-1"}'
-    said = read_refusal(401, body, "", key).text
+    key, body = "sk-secret-1", b'{"error": "wrong key sk-secret-1"}'
+    said = read_refusal(401, body, {}, [key]).text
     assert "secret" not in said and "wrong key" in said
-    assert "secret" not in no_reply(OSError("proxy said sk-secret-1"), key).text
-    assert read_refusal(401, "extra", "", "x").text.startswith(
+    assert "secret" not in failure_of(OSError("proxy said sk-secret-1"), key).text
+    assert read_refusal(401, b"extra", {}, ["x"]).text.startswith(
         "401 extra"
     )  # a placeholder

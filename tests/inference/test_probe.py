@@ -8,9 +8,11 @@ from transformers import AutoTokenizer
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.inference.client import Client
-from rg_env.inference.completions import NO_ROUTE, ProbeRequest, Sampling
+from rg_env.inference.completions import Sampling
 from rg_env.inference.connection import RequestFailedError
-from rg_env.inference.routes import CHAT, Prompt
+from rg_env.inference.probe import NO_ROUTE, ProbeRequest
+from rg_env.inference.prompts import Prompt
+from rg_env.inference.protocols import CHAT
 from tests.support.odd_servers import (
     HTML,
     MODEL,

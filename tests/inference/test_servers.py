@@ -8,8 +8,8 @@ import pytest
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.errors import SettingError
 from rg_env.inference.client import Client
-from rg_env.inference.completions import Sampling
-from rg_env.inference.connection import refusal as refusal_of
+from rg_env.inference.completions import Completion, Sampling
+from rg_env.inference.prompts import Prompt
 from rg_env.inference.servers import Servers
 from tests.support.odd_servers import (
     MODEL,
@@ -21,7 +21,14 @@ from tests.support.odd_servers import (
     serving,
     with_changes,
 )
-from tests.support.parts import ENTRY_OF_FOUR, NOWHERE, Exact, env_config, server_config
+from tests.support.parts import (
+    ENTRY_OF_FOUR,
+    NOWHERE,
+    Exact,
+    env_config,
+    server_config,
+    until,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -33,11 +40,9 @@ SETTINGS = {"ensure_scores_are_not_same": False}
 def hurried(monkeypatch, tmp_path):
     rows = str(tmp_path / "rows.jsonl")
     monkeypatch.setitem(SETTINGS, "data_path_to_save_groups", rows)
-    for name in ("client.CIRCUIT", "servers.COMPLETION", "servers.OUTAGE"):
-        name = f"rg_env.inference.{name}"
-        monkeypatch.setattr(f"{name}_FIRST_PAUSE_S", 0.01)
-        monkeypatch.setattr(f"{name}_LONGEST_PAUSE_S", 0.05, raising=False)
-    monkeypatch.setattr("rg_env.inference.servers.OUTAGE_LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr("rg_env.inference.client.PAUSE_S", 0.01)
+    monkeypatch.setattr("rg_env.inference.client.LONGEST_PAUSE_S", 0.05)
+    monkeypatch.setattr("rg_env.inference.servers.OUTAGE_CHECK_EVERY_S", 0.05)
     monkeypatch.setattr("rg_env.inference.servers.OUTAGE_AFTER_S", 0.1)
 
 
@@ -122,8 +127,9 @@ def test_a_request_that_is_refused_for_good_ends_the_start(case, logged):
     assert "does not answer" not in logged.text
 
 
-def test_what_may_get_better_is_tried_again_until_it_is_time(logged):
-    odd = Odd({}, otherwise=(429, refusal("no quota left")))
+@pytest.mark.parametrize("headers", [{}, {"Retry-After": "3600"}])
+def test_what_may_get_better_is_tried_again_until_it_is_time(headers, logged):
+    odd = Odd({}, otherwise=(429, refusal("no quota left"), headers))
     assert end_at(odd, kind="openai", give_up_after_s=0.3) == 1
     assert "answers with an error" in logged.text and "no quota left" in logged.text
 
@@ -181,40 +187,37 @@ async def test_a_server_that_hangs_is_given_up_in_time(logged):
     assert "accepts the connection but does not reply" in logged.text
 
 
-async def test_a_request_waits_for_a_server_that_is_left_out(monkeypatch):
-    client, looks = Client(server_config(NOWHERE)), iter([False, False, True])
+async def test_a_request_waits_for_a_server_that_is_ejected(monkeypatch):
+    client, checks = Client(server_config(NOWHERE)), iter([False, False, True])
 
     async def complete(*_):
-        return ["reply"]
+        return [Completion("", [1], None, "stop")]
 
-    monkeypatch.setattr(Client, "server_healthy", property(lambda _: next(looks)))
+    monkeypatch.setattr(Client, "server_healthy", property(lambda _: next(checks)))
     monkeypatch.setattr(client, "complete", complete)
     sampling = Sampling(8, temperature=1.0, top_p=1.0, split="train")
-    assert await Servers([client], None)._query([], 1, sampling, None) == ["reply"]
+    assert await Servers([client], None).generate([], 1, sampling)
+    assert next(checks, None) is None
 
 
 # -- outages ---------------------------------------------------------------------------
 
 
-def begun(logged):
-    """Return the lines that say that an outage has begun."""
-    return [line for line in logged.messages if "answers with an error" in line]
-
-
-async def failing(*statuses, answers=True):
-    """Let requests fail, with or without an answer after each."""
-    client = Client(server_config(NOWHERE))
-    client.is_out = False
-    servers = Servers([client], None)
-    for status in statuses:
-        await servers.note_failure(refusal_of(status, ""))
-        if answers:
-            servers.note_answer()
-    return servers
-
-
-def test_an_answer_ends_an_outage(logged, monkeypatch):
-    monkeypatch.setattr("rg_env.inference.servers.OUTAGE_AFTER_S", 0.0)
-    servers = asyncio.run(failing(500, 500))
-    assert servers.kinds.total() == len(begun(logged)) == 2
-    assert sum("inference answers after" in line for line in logged.messages) == 2
+async def test_an_answer_ends_an_outage_which_is_told_once_with_who_waits(logged):
+    odd = openai_endpoint(lambda body: (500, "out of memory"))
+    sampling = Sampling(8, temperature=1.0, top_p=1.0, split="train")
+    prompt = Prompt([{"role": "user", "content": "2 + 2"}], [5], False)
+    async with serving(odd) as url:
+        env = bare(url, kind="openai", give_up_after_s=60)
+        servers = env._servers
+        await env.setup()
+        asking = [servers.generate(prompt, 1, sampling) for _ in range(3)]
+        answers = asyncio.gather(*asking)
+        await until(lambda: "3 requests wait" in logged.text, "it is told")
+        assert servers.is_down
+        odd.replies["POST /v1/chat/completions"] = chat
+        await answers
+        assert not servers.is_down
+        await env.close()
+    assert logged.text.count("answers with an error (500 out of memory)") == 1
+    assert logged.text.count("inference answers after") == 1

@@ -11,7 +11,7 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import yaml_text
 from rg_env.cli import run_commands
 from rg_env.cli.options import FIRST
-from rg_env.inference.routes import ROUTES
+from rg_env.inference.protocols import ROUTES
 from rg_env.library import worker_jobs
 from rg_env.library.scales import load_shipped
 from rg_env.stream.task_selection import StreamSettings, build_selection

@@ -8,8 +8,9 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.config import ServerSettings, server_list
 from rg_env.errors import SettingError
 from rg_env.inference import servers
-from rg_env.inference.completions import Sampling, render_prompt
+from rg_env.inference.completions import Sampling
 from rg_env.inference.connection import RequestFailedError
+from rg_env.inference.prompts import render_prompt
 from rg_env.results.result_files import settings_text
 from rg_env.settings import setting_types
 from tests.support.odd_servers import MODEL, Odd, refusal, serving, stock_vllm

@@ -18,7 +18,7 @@ import orjson
 from aiohttp import web
 
 from rg_env import shutdown
-from rg_env.inference.completions import PROBE_TOKENS
+from rg_env.inference.probe import PROBE_TOKENS
 from rg_env.installation import TOKENIZER_FOLDER
 from tests.support import faults
 from tests.support.text_models import (

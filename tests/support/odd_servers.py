@@ -18,14 +18,18 @@ HTML = "<!doctype html><html><head><title>Welcome</title></head><body>Hi</body><
 
 
 def answered(answer):
-    """Return a reply: of a body with status 200, of a status and a body, or a place."""
-    status, body = answer if isinstance(answer, tuple) else (200, answer)
+    """Return a reply of a body, or of a status, a body or a place, and headers."""
+    answer = answer if isinstance(answer, tuple) else (200, answer)
+    status, body, *more = answer
     if 300 <= status < 400:
         return web.Response(status=status, headers={"Location": body})
+    headers = more[0] if more else None
     if isinstance(body, str):
         kind = "text/html" if body.startswith("<") else "text/plain"
-        return web.Response(status=status, text=body, content_type=kind)
-    return web.json_response(body, status=status)
+        return web.Response(
+            status=status, text=body, content_type=kind, headers=headers
+        )
+    return web.json_response(body, status=status, headers=headers)
 
 
 class Odd:

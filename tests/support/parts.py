@@ -27,7 +27,7 @@ from transformers import AutoTokenizer
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.cli.main import main
-from rg_env.inference.completions import PROBE_TOKENS
+from rg_env.inference.probe import PROBE_TOKENS
 from rg_env.installation import TOKENIZER_FOLDER
 from rg_env.settings.program_settings import SIMULATED
 from tests.support.text_models import ChatTokenizer

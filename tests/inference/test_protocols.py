@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rg_env.inference import routes
-from rg_env.inference.completions import why_unusable
+from rg_env.inference import protocols
+from rg_env.inference.completions import Completion, why_unusable
 from rg_env.inference.connection import RequestFailedError
-from rg_env.inference.routes import NO_SUCH_FORM, Completion, Prompt
+from rg_env.inference.prompts import Prompt
+from rg_env.inference.protocols import NO_SUCH_FORM
 from tests.support.odd_servers import recorded
 
 
@@ -22,9 +23,9 @@ def read_with(route):
     return columns
 
 
-read_atropos = read_with(routes.ATROPOS)
-read_sglang = read_with(routes.SGLANG)
-read_completions = read_with(routes.COMPLETIONS)
+read_atropos = read_with(protocols.ATROPOS)
+read_sglang = read_with(protocols.SGLANG)
+read_completions = read_with(protocols.COMPLETIONS)
 
 
 def as_host_reads_vllm(reply):

@@ -1,4 +1,4 @@
-"""The routes at which servers return token ids and log-probabilities, and chats.
+"""Server protocols: routes of token ids with log-probabilities, and the chat.
 
     /v1/completions     vLLM from 0.10.2 (TRL's server is one, from TRL 1.12) and SGLang
                         from July 2026, which take `return_token_ids`; older vLLM by
@@ -6,7 +6,7 @@
     /generate, Atropos  the vLLM server of Atropos' example trainer
     /generate, SGLang   SGLang
 
-Each takes the prompt as ids, so that what a trainer learns from is what the model was
+Each takes the prompt as ids, so that a trainer learns from the ids that the model was
 given. Replies are read choice by choice: those of `/generate` have an object or a list
 for every token, megabytes in all, and reading one holds the interpreter's lock.
 
@@ -18,15 +18,17 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from rg_env.inference.connection import Failure, bad_reply
+from rg_env.inference.completions import Completion
+from rg_env.inference.connection import bad_reply
+from rg_env.inference.prompts import Prompt
 
-# Sampling that changes nothing, where a stock vLLM would sample with what the model's
-# `generation_config.json` says.
+# Sampling that changes nothing, where a stock vLLM would follow the model's
+# `generation_config.json`.
 NEUTRAL = {
     "top_k": -1,
     "min_p": 0.0,
@@ -35,7 +37,7 @@ NEUTRAL = {
     "frequency_penalty": 0.0,
 }
 
-# What reading a reply raises that is of another form; msgspec's are of the last.
+# Reading a reply of another form raises one of these; msgspec's are of the last.
 NO_SUCH_FORM = AttributeError, LookupError, RecursionError, TypeError, ValueError
 
 Body = dict[str, Any]
@@ -43,51 +45,18 @@ Fields = Mapping[str, Any]
 
 
 @dataclasses.dataclass(frozen=True)
-class Prompt:
-    """An item's messages, rendered to token ids; and the item, for a simulated model.
-
-    `first` is the number of the first completion among all of the item.
-    """
-
-    messages: Sequence[Mapping[str, str]]
-    tokens: Sequence[int]
-    thinking_open: bool  # whether the template ends it with `<think>` or the like
-    item: Any = None
-    first: int = 0
-
-
-class Completion(msgspec.Struct):
-    """One completion of a prompt.
-
-    Attributes:
-        server_text: As the server returns it.
-        tokens: Those of the completion alone.
-        logprobs: One for each token; None of a chat.
-        text: As our tokenizer decodes it, once it was checked.
-        unusable: Why the completion cannot be used; None if it can.
-        model: The name of the model in the reply, if it has one.
-    """
-
-    server_text: Any
-    tokens: list[int]
-    logprobs: list[float] | None
-    finish_reason: Any
-    text: str = ""
-    unusable: Failure | None = None
-    model: Any = None
-
-
-@dataclasses.dataclass(frozen=True)
 class Route:
     """One way of querying.
 
-    `body` makes that of a request, of prompt, sampling, name of the model and what the
-    setting `extra_body` adds. `read` yields the unchecked completions of a reply's
-    body, or raises one of `NO_SUCH_FORM`.
+    Attributes:
+        body: Makes the body of a request from the prompt, the sampling with the fields
+            of the setting `extra_body`, and the model's name.
+        read: Yields the unchecked completions of a reply's body, or raises one of
+            `NO_SUCH_FORM`.
     """
 
     path: str
-    body: Callable[[Prompt, Fields, str, Fields], Body]
+    body: Callable[[Prompt, Fields, str], Body]
     read: Callable[[bytes, Prompt], Iterator[Completion]]
 
 
@@ -127,29 +96,31 @@ def _read_completions(body: bytes, _: Prompt) -> Iterator[Completion]:
     reply = _CHOICES.decode(body)
     for raw in reply.choices:
         choice = _CHOICE.decode(raw)
-        ids, of_tokens = choice.token_ids, choice.logprobs or _Logprobs()
+        ids = choice.token_ids
+        scored = choice.logprobs or _Logprobs()
         if ids is None:
-            names = _TOKENS.decode(of_tokens.tokens) or [None]
+            names = _TOKENS.decode(scored.tokens) or [None]
             written = [_ID.fullmatch(name or "") for name in names]
             ids = [int(each[1]) for each in written if each is not None]
             if len(ids) < len(written):
                 raise bad_reply("the reply has no token ids")
-        logprobs: Any = of_tokens.token_logprobs
-        if logprobs is None:
+        if scored.token_logprobs is None:
             raise bad_reply("the reply has no log-probabilities")
-        end = choice.finish_reason
-        yield Completion(choice.text, ids, logprobs, end, model=reply.model)
+        yield Completion(
+            choice.text,
+            ids,
+            scored.token_logprobs,
+            choice.finish_reason,
+            model=reply.model,
+        )
 
 
-def _completions_body(
-    prompt: Prompt, sampling: Fields, model: str, extra: Fields
-) -> Body:
+def _completions_body(prompt: Prompt, sampling: Fields, model: str) -> Body:
     return {
         "model": model,
         "prompt": list(prompt.tokens),
         **NEUTRAL,
         **_with_limit(sampling, "max_tokens"),
-        **extra,
         # No token but the sampled one, which is always returned.
         "logprobs": 0,
         "return_token_ids": True,
@@ -176,16 +147,19 @@ _ATROPOS_TOKENS = msgspec.json.Decoder(list[list[dict[int, float | None]]])
 def _read_atropos(body: bytes, _: Prompt) -> Iterator[Completion]:
     reply = _ATROPOS.decode(body)
     texts = reply.text or [None] * len(reply.logprobs)
-    ends = reply.finish_reasons
-    for raw, end, text in zip(reply.logprobs, ends, texts, strict=False):
+    rows = zip(reply.logprobs, reply.finish_reasons, texts, strict=False)
+    for raw, end, text in rows:
         firsts = [next(iter(each[0].items())) for each in _ATROPOS_TOKENS.decode(raw)]
-        logprobs: Any = [logprob for _, logprob in firsts]
-        yield Completion(text, [token for token, _ in firsts], logprobs, end)
+        ids = [token for token, _ in firsts]
+        yield Completion(text, ids, [logprob for _, logprob in firsts], end)
 
 
-def _atropos_body(prompt: Prompt, sampling: Fields, model: str, extra: Fields) -> Body:
-    own = {"prompt": {"prompt_token_ids": list(prompt.tokens)}, "logprobs": 0}
-    return {**own, **_with_limit(sampling, "max_tokens"), **extra}
+def _atropos_body(prompt: Prompt, sampling: Fields, model: str) -> Body:
+    return {
+        "prompt": {"prompt_token_ids": list(prompt.tokens)},
+        "logprobs": 0,
+        **_with_limit(sampling, "max_tokens"),
+    }
 
 
 ATROPOS = Route("/generate", _atropos_body, _read_atropos)
@@ -218,15 +192,15 @@ def _read_sglang(body: bytes, _: Prompt) -> Iterator[Completion]:
     for each in results if isinstance(results, list) else [results]:
         meta = each.meta_info
         tokens = _SGLANG_TOKENS.decode(meta.output_token_logprobs)
-        logprobs: Any = [t.logprob for t in tokens]
-        ids = [t.id for t in tokens]
+        ids = [token.id for token in tokens]
+        logprobs = [token.logprob for token in tokens]
         yield Completion(each.text, ids, logprobs, meta.finish_reason)
 
 
-def _sglang_body(prompt: Prompt, sampling: Fields, model: str, extra: Fields) -> Body:
+def _sglang_body(prompt: Prompt, sampling: Fields, model: str) -> Body:
     return {
         "input_ids": list(prompt.tokens),
-        "sampling_params": {**_with_limit(sampling, "max_new_tokens"), **extra},
+        "sampling_params": _with_limit(sampling, "max_new_tokens"),
         "return_logprob": True,
         "return_text_in_logprobs": False,
     }
@@ -234,8 +208,8 @@ def _sglang_body(prompt: Prompt, sampling: Fields, model: str, extra: Fields) ->
 
 SGLANG = Route("/generate", _sglang_body, _read_sglang)
 
-# In the order in which they are tried; the type `sglang` begins with its own.
-ROUTES = COMPLETIONS, ATROPOS, SGLANG
+# The order in which they are tried; the type `sglang` begins with its own.
+ROUTES = (COMPLETIONS, ATROPOS, SGLANG)
 
 
 # -- a chat ----------------------------------------------------------------------------
@@ -245,8 +219,9 @@ def _read_chat(body: bytes, prompt: Prompt) -> Iterator[Completion]:
     # orjson refuses half a pair of UTF-16.
     reply = json.loads(body)
     for choice in reply["choices"]:
-        end, message = choice.get("finish_reason"), choice["message"]
-        texts = {name: v for name, v in message.items() if isinstance(v, str)}
+        end = choice.get("finish_reason")
+        message = choice["message"].items()
+        texts = {name: value for name, value in message if isinstance(value, str)}
         text = texts.get("content", texts.get("refusal"))
         # A reasoning parser has taken it out; rows and extraction need all of it.
         thinking = texts.get("reasoning_content") or texts.get("reasoning")
@@ -261,9 +236,9 @@ def _read_chat(body: bytes, prompt: Prompt) -> Iterator[Completion]:
         yield Completion(text, [], None, end, model=reply.get("model"))
 
 
-def _chat_body(prompt: Prompt, sampling: Fields, model: str, extra: Fields) -> Body:
+def _chat_body(prompt: Prompt, sampling: Fields, model: str) -> Body:
     messages = [dict(message) for message in prompt.messages]
-    return {"model": model, "messages": messages, **sampling, **extra}
+    return {"model": model, "messages": messages, **sampling}
 
 
 CHAT = Route("/v1/chat/completions", _chat_body, _read_chat)

@@ -1,0 +1,73 @@
+"""Prompts: the messages of an item as the token ids that a server completes."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from rg_env.executor import in_thread
+from rg_env.reward.extraction import THINKING
+
+# A prompt up to here is rendered and encoded in half a millisecond, in place.
+SHORT_PROMPT_CHARS = 1536
+
+
+@dataclasses.dataclass(frozen=True)
+class Prompt:
+    """The messages of an item, rendered to token ids.
+
+    Attributes:
+        thinking_open: Whether the template ends the prompt with `<think>` or the like.
+        item: The item, for a simulated model.
+        first: The number of the first completion among all those of the item.
+    """
+
+    messages: Sequence[Mapping[str, str]]
+    tokens: Sequence[int]
+    thinking_open: bool
+    item: Any = None
+    first: int = 0
+
+
+def with_one_bos(tokenizer: Any, tokens: list[int]) -> list[int]:
+    """Return tokens with one BOS, where the template and the tokenizer add one each."""
+    has_two = tokens[:2] == [tokenizer.bos_token_id] * 2
+    return tokens[1:] if has_two else tokens
+
+
+def render_prompt(
+    tokenizer: Any,
+    messages: Sequence[Mapping[str, str]],
+    template_kwargs: Mapping[str, Any] = MappingProxyType({}),
+) -> Prompt:
+    """Render messages as the framework's managed server does."""
+    text: str = tokenizer.apply_chat_template(
+        list(messages), tokenize=False, add_generation_prompt=True, **template_kwargs
+    )
+    tokens = with_one_bos(tokenizer, tokenizer.encode(text, add_special_tokens=True))
+    opened = text[-40:].rstrip().lower().endswith(tuple(THINKING))
+    return Prompt(messages, tokens, opened)
+
+
+class Prompts:
+    """Renders prompts and caches them."""
+
+    def __init__(self, tokenizer: Any, template_kwargs: Mapping[str, Any]) -> None:
+        # A prompt is needed twice: to see whether it leaves room, and to send it.
+        @functools.lru_cache(256)
+        def rendered(*messages: tuple[tuple[str, str], ...]) -> Prompt:
+            return render_prompt(tokenizer, [*map(dict, messages)], template_kwargs)
+
+        self._rendered = rendered
+
+    async def render(self, messages: Sequence[Mapping[str, str]]) -> Prompt:
+        """Return a prompt, rendered off the event loop where it is long."""
+        key = [tuple(sorted(dict(message).items())) for message in messages]
+        if len(repr(key)) > SHORT_PROMPT_CHARS:
+            return await in_thread(self._rendered, *key)
+        await asyncio.sleep(0)  # several in a row must not add up
+        return self._rendered(*key)
