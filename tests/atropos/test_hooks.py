@@ -166,7 +166,7 @@ def test_a_group_that_is_cancelled_ends_and_its_item_is_sampled_again(
     query, monkeypatch
 ):
     # The cancel comes in the pause.
-    monkeypatch.setattr("rg_env.atropos.pipeline.ERROR_PAUSE_S", 60.0)
+    monkeypatch.setattr("rg_env.run.loop.ERROR_PAUSE_S", 60.0)
 
     async def run():
         async with started(query) as env:
