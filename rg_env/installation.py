@@ -18,8 +18,8 @@ FRAMEWORK = "0.4.0"
 """The version of atroposlib that this is written for."""
 
 _PACKAGES = (
-    "aiohttp atroposlib click fastapi isal itables jinja2 msgspec numpy openai orjson"
-    " polars pydantic rich starlette sympy uplot uvicorn wandb yaml"
+    "aiohttp atroposlib click fastapi isal jinja2 msgspec numpy openai orjson"
+    " polars pydantic rich starlette sympy uvicorn wandb yaml"
 )
 NEEDED = tuple(_PACKAGES.split())
 """What requirements.txt brings, by the names that are imported; reasoning-gym, which
