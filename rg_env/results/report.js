@@ -100,7 +100,7 @@ const REPORT = (() => {
     card.prepend(tools);
     if (rows.length > PAGE) card.append(element("div", { class: "bar" }, previous, next, status));
     show();
-    return { find, show, tools, beside: (row, by) => shown[shown.indexOf(row) + by] };
+    return { find, tools, beside: (row, by) => shown[shown.indexOf(row) + by] };
   }
 
   /** Returns rows as CSV; a figure has one more column, with its interval. */
@@ -255,9 +255,11 @@ const REPORT = (() => {
       const kind = title === "outcome" ? colored(text) : isNumber(form);
       return element("td", { class: kind }, title === "task" ? button(text, () => {}) : text);
     };
-    const draw = (row) => element("tr",
-      { class: row === opened ? "open" : "", click: () => open(row, true) },
-      ...columns.map((column) => cell(row, column)));
+    const draw = (row) => {
+      const given = { class: row === opened ? "open" : "", click: () => open(row, true) };
+      const cells = columns.map((column) => cell(row, column));
+      return Object.assign(element("tr", given, ...cells), { rollout: row });
+    };
     const names = (of) => [...new Set(rows.map(of))].map((name) => [name, name]);
     const accepts = (row) =>
       Object.entries(chosen).every(([name, value]) => value === "" || String(row[name]) === value);
@@ -314,7 +316,7 @@ const REPORT = (() => {
 
   async function open(row, goes) {
     opened = row;
-    table.show();
+    for (const tr of list.tBodies[0].rows) tr.classList.toggle("open", tr.rollout === row);
     const texts = await textsOf(row);
     if (opened !== row) return;
     const about = [row.task, `score ${points(row.score) || "none"}`, labels[row.run]].join(" · ");

@@ -1,9 +1,9 @@
 """The report: a folder with a page that opens from the disk, without a network.
 
-    index.html                  the page: tables and style
+    index.html                  the page: style, tables, points of curves
     report.js                   sorts tables, draws curves, shows rollouts
-    samples.js                  a line of each sample, and the curves
-    texts-0001.js ...           texts of samples, read when one is opened
+    samples.js                  the lines of the table of rollouts
+    texts-0001.js ...           the texts of 256 rollouts, read when one is opened
 
 A page from the disk may not fetch and not import, so data is a script that hands it
 over. A model's text is data there, and escaped by jinja2 in the tables.
@@ -55,7 +55,7 @@ OWN = re.compile(
 LONGEST_TEXT = 32_000
 
 CHUNK = 256
-"""Samples in a file of texts; report.js has it too."""
+"""Samples in a file of texts; report.js has this number too."""
 
 PREVIEW_CHARS = 48
 COLUMNS = ["result", "task", "score", "outcome", "level", "step", "tokens"]
