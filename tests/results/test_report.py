@@ -24,10 +24,10 @@ from tests.support.reported import (
 )
 
 
-def metrics_of(folder: Path, *lines: dict[str, Any], run: int = 1) -> None:
+def metrics_of(folder: Path, *lines: dict[str, Any], run: str = UUID.format(1)) -> None:
     """Write the numbers of a run, of the steps from 1 on."""
     steps = [json.dumps({"step": k, **line}) for k, line in enumerate(lines, 1)]
-    (folder / f"{UUID.format(run)}_metrics.jsonl").write_text("\n".join(steps))
+    (folder / f"{run}_metrics.jsonl").write_text("\n".join(steps))
 
 
 def reported(folder: Path, *paths: Path) -> Page:
@@ -167,6 +167,14 @@ def test_a_point_of_a_curve_is_of_32_rollouts_at_least(tmp_path: Path) -> None:
     metrics_of(tmp_path, *lines)
     page = reported(tmp_path / "report", tmp_path)
     assert page.curves == {"score": [[0, "0123abcd", [[4, 0.5], [8, 0.5]]]]}
+
+
+def test_a_run_has_one_number_and_so_one_colour_in_every_curve(tmp_path: Path) -> None:
+    both = {"train/mean_score": 1, "train/level": 1}
+    metrics_of(tmp_path, {"train/mean_score": 1}, {"train/mean_score": 1}, run="a")
+    metrics_of(tmp_path, both, both, run="b")
+    curves = reported(tmp_path / "r", tmp_path).curves
+    assert curves["level"] == curves["score"][1:]
 
 
 def test_the_newest_alarms_of_each_run_stand_in_it(tmp_path: Path) -> None:
