@@ -19,8 +19,8 @@ FRAMEWORK = "0.4.0"
 """The required version of atroposlib."""
 
 _PACKAGES = (
-    "aiohttp atroposlib click fastapi isal itables jinja2 msgspec numpy openai orjson"
-    " polars pydantic rich starlette sympy uplot uvicorn wandb yaml"
+    "aiohttp atroposlib click fastapi isal jinja2 msgspec numpy openai orjson"
+    " polars pydantic rich starlette sympy uvicorn wandb yaml"
 )
 NEEDED = tuple(_PACKAGES.split())
 """The import names of the packages in requirements.txt, without reasoning-gym, which

@@ -50,11 +50,7 @@ def requirements(root: Path) -> dict[str, Requirement]:
 
 def test_what_is_looked_for_is_what_requirements_txt_brings(repo_root: Path) -> None:
     brought = set(requirements(repo_root)) - {"reasoning-gym"}
-    imported = {
-        "pyyaml": "yaml",
-        "huggingface-hub": "huggingface_hub",
-        "uplot-python": "uplot",
-    }
+    imported = {"pyyaml": "yaml", "huggingface-hub": "huggingface_hub"}
     assert set(installation.NEEDED) == {imported.get(name, name) for name in brought}
 
 

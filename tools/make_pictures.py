@@ -18,7 +18,7 @@ RUNS = {"model_1": "0.8", "model_2": "0.2"}
 """Name to the skill of the simulated model."""
 
 SIZE = (1100, 1180)
-FIRST = "document.querySelector('#found-rows tbody button')"
+FIRST = "document.querySelector('#rollouts tbody button')"
 PROGRAM = """
 import sys
 from rg_env.cli.main import run_and_exit
@@ -46,15 +46,12 @@ def _run(*words: str, folder: Path = PROJECT) -> None:
 def _photograph(page: Path) -> None:
     with Browser(page.parent) as browser:
         browser.size(*SIZE)
-        browser.open(page, f"a={next(iter(RUNS))}")
+        browser.open(page)
         browser.wait("document.fonts.status === 'loaded'")
         browser.picture(PROJECT / "docs" / "report.png")
-        browser.open(page, "differ=true")
-        browser.wait(f"!!{FIRST}")
-        browser.run(f"{FIRST}.click()")  # the first of what they disagree on
-        browser.wait("document.querySelectorAll('#rollout section').length > 0")
-        browser.run("document.getElementById('rollouts').scrollIntoView()")
-        browser.wait("document.fonts.status === 'loaded'")
+        browser.run(f"{FIRST}.click()")
+        browser.wait("document.getElementById('opened').children.length > 0")
+        browser.run("document.getElementById('rollout').scrollIntoView()")
         browser.picture(PROJECT / "docs" / "report_reader.png")
 
 

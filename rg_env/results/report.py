@@ -1,14 +1,12 @@
 """The report: a folder with a page that opens from the disk, without a network.
 
-    index.html                  the page, with its style
-    report.js                   what the page does
-    overview.js                 numbers and curves, which the page begins with
-    samples.js                  columns of all samples, read when they are looked for
-    texts-0001.js ...           their texts, read when one is opened
-    datatables.*, uplot.*       tables and charts, copied from installed packages
+    index.html                  the page: style, tables, points of curves
+    report.js                   sorts tables, draws curves, shows rollouts
+    samples.js                  the lines of the table of rollouts
+    texts-0001.js ...           the texts of 256 rollouts, read when one is opened
 
-A page from the disk may not fetch and not import, so everything is a script that hands
-its data over. What a model wrote is data in all of them, and the page shows it as text.
+A page from the disk may not fetch and not import, so data is a script that hands it
+over. A model's text is data there, and escaped by jinja2 in the tables.
 
 Mends B24 of docs/host_defects.md: the framework's page takes messages for markdown, in
 which `<think>` and `<answer>` disappear and a model's HTML is live.
@@ -16,65 +14,62 @@ which `<think>` and `<answer>` disappear and a model's HTML is live.
 
 from __future__ import annotations
 
-import importlib.util
+import contextlib
+import itertools
 import json
 import logging
 import re
 import shlex
 import shutil
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+<<<<<<< HEAD
 from rg_env import shutdown
 from rg_env.errors import SettingError
+=======
+from rg_env import shutdown
+from rg_env.errors import SettingError, printable
+>>>>>>> w/page
 from rg_env.installation import COMMAND
 from rg_env.library.baselines import guessing_notes
 from rg_env.places import new_folder
 from rg_env.results import report_runs as runs
 from rg_env.results.numbers import row_of, table_of
-from rg_env.results.report_tally import ReportTally
+from rg_env.results.report_tally import outcomes_of_runs, parts_of_runs
+from rg_env.results.samples import Sample
 from rg_env.results.sources import Sources, files_of, metrics_beside
 from rg_env.results.terminal import WorkProgress
+from rg_env.reward.score import OUTCOMES
 from rg_env.settings.program_settings import SIMULATED
 
 logger = logging.getLogger(__name__)
 
-IS_SIMULATED = f"the model `{SIMULATED}` says nothing about any real one"
-OVERVIEW = "overview.js"
+SAMPLES = "samples.js"
 OWN = re.compile(
     r"index\.html|(report|overview|samples|texts-\d{4,})\.js|(datatables|uplot)\.(js|css)"
 )
-"""The files of a report, which another one replaces."""
+"""The files of a report, perhaps of an earlier version, which another one replaces."""
 
-# Characters; the middle of a longer one is left out, with a word that says so.
+# Characters; the middle of a longer text is left out, with a line that says so.
 LONGEST_TEXT = 32_000
 
-CHUNK_CHARS = 2**20
+CHUNK = 256
+"""Samples in a file of texts; report.js has this number too."""
+
 PREVIEW_CHARS = 48
-LIBRARIES = {
-    "datatables.js": ("itables", "html/dt_bundle.js"),
-    "datatables.css": ("itables", "html/dt_bundle.css"),
-    "uplot.js": ("uplot", "static/uPlot.iife.js"),
-    "uplot.css": ("uplot", "static/uPlot.min.css"),
-}
-"""File of the report to the package that has it and its place there."""
-
-TEXTS = ("question", "gold_answer", "completion", "answer", "system")
-FACTS: tuple[str, ...]
-FACTS = ("seed", "params", "scores", "formats", "normalized", "reward", "reason")
-FACTS += ("finish_reason", "prompt_tokens", "completion_tokens", "time")
-"""What the reader shows of a sample's row, unchanged."""
-
+COLUMNS = ["result", "task", "score", "outcome", "level", "step", "tokens"]
+"""The columns of the table of rollouts, before the answer."""
 
 # -- the files of the folder -----------------------------------------------------------
 
 
-def _script(path: Path, name: str, value: Any) -> None:
+def _write_script(path: Path, name: str, value: object) -> None:
     """Write a script that hands a value over; ASCII, whatever a model wrote."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False, default=str)
     path.write_text(f"REPORT.{name}({text});\n", encoding="ascii")
@@ -82,67 +77,67 @@ def _script(path: Path, name: str, value: Any) -> None:
 
 def _own_files(folder: Path) -> list[Path]:
     """Return the files of the report in a folder, [] if there is none."""
-    begin = b"REPORT.overview("
-    try:
-        with (folder / OVERVIEW).open("rb") as file:
-            is_report = file.read(len(begin)) == begin
-    except OSError:
-        return []
-    files = folder.iterdir() if is_report else ()
-    return [file for file in files if OWN.fullmatch(file.name)]
+    begin = b"REPORT.samples("
+    with contextlib.suppress(OSError), (folder / SAMPLES).open("rb") as file:
+        if file.read(len(begin)) == begin:
+            return [path for path in folder.iterdir() if OWN.fullmatch(path.name)]
+    return []
 
 
-def _cut(value: object) -> str | list[Any] | None:
-    """Return a text, or its begin, its end and how long it is where it is too long."""
-    text, half = str(value), LONGEST_TEXT // 2
-    is_long = len(text) > LONGEST_TEXT
-    short = [text[:half], text[-half:], len(text)] if is_long else text
-    return None if value is None else short
+def _shortened(value: Any) -> Any:
+    """Return a value; a text that is too long for the page, without its middle."""
+    left_out = len(value) - LONGEST_TEXT if isinstance(value, str) else 0
+    if left_out <= 0:
+        return value
+    half = LONGEST_TEXT // 2
+    gap = (
+        f"\n\n[... {left_out:,} of {len(value):,} characters are left out here ...]\n\n"
+    )
+    return f"{value[:half]}{gap}{value[-half:]}"
 
 
-class _Texts:
-    """Writes the texts of samples into files of about a megabyte."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._count, self._size = folder, 0, 0
-        self._rows: list[dict[str, Any]] = []
-        self.starts: list[int] = []
-
-    def add(self, row: Mapping[str, Any]) -> None:
-        texts = {name: _cut(row.get(name)) for name in TEXTS}
-        facts = {k: row[k] for k in FACTS if row.get(k) not in (None, False, [], "")}
-        place = f"{row.get('source')}, {row.get('place')}"
-        self._rows.append({**texts, "place": place, "facts": facts})
-        sizes = (len(str(row.get(name, ""))) for name in TEXTS)
-        self._size += sum(min(size, LONGEST_TEXT) for size in sizes)
-        if self._size >= CHUNK_CHARS:
-            self.flush()
-
-    def flush(self) -> None:
-        self.starts.append(self._count)
-        self._count += len(self._rows)
-        number = len(self.starts)
-        chunk = {"number": number, "rows": self._rows}
-        _script(self._folder / f"texts-{number:04}.js", "texts", chunk)
-        self._rows, self._size = [], 0
+Runs = dict[tuple[runs.Place, str | None], tuple[int, str | None]]
+"""Place and model of a run to its number and the time of its first sample."""
 
 
-def _write_page(folder: Path, **values: Any) -> None:
-    for name, (package, place) in LIBRARIES.items():
-        # Found and not imported, which would take pandas and seconds.
-        spec = importlib.util.find_spec(package)
-        if spec is None or spec.origin is None:
-            raise SettingError(f"report: the package {package} is not installed")
-        text = (Path(spec.origin).parent / place).read_text(encoding="utf-8")
-        if name == "datatables.js":  # a module, which a page from the disk cannot load
-            form = r"\bexport\{[^}]*?([\w$]+) as default[^}]*\};"
-            text = re.sub(form, r"globalThis.DataTable=\1;", text)
-            text = f"(()=>{{{text}\n}})();\n"
-        (folder / name).write_text(text, encoding="utf-8")
+def _read(
+    samples: Iterator[Sample], folder: Path
+) -> tuple[Runs, pl.DataFrame, list[str | None]]:
+    """Read samples, and write their texts into files of the folder.
+
+    Returns the runs, the table of the samples, and the beginning of each answer.
+    """
+    found: Runs = {}
+    rows = []
+    previews = []
+    chunks = iter(lambda: list(itertools.islice(samples, CHUNK)), [])
+    for number, chunk in enumerate(chunks, 1):
+        texts = []
+        for sample in chunk:
+            row = sample.row
+            place = runs.place_of(str(row["source"]), row.get("run"))
+            known = (len(found), row.get("time"))
+            run, _ = found.setdefault((place, row.get("model")), known)
+            rows.append(row_of(sample, run))
+            previews.append(row["answer"] and row["answer"][:PREVIEW_CHARS])
+            texts.append({name: _shortened(value) for name, value in row.items()})
+        _write_script(folder / f"texts-{number:04}.js", "texts", [number, texts])
+    return found, table_of(rows), previews
+
+
+# -- the page --------------------------------------------------------------------------
+
+
+def _write_page(folder: Path, values: Mapping[str, Any]) -> None:
     here = Path(__file__).parent
     shutil.copyfile(here / "report.js", folder / "report.js")
     templates = Environment(
-        loader=FileSystemLoader(here), autoescape=True, undefined=StrictUndefined
+        loader=FileSystemLoader(here),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        # Names of tasks and runs are anybody's text; markup is of a type of its own.
+        finalize=lambda value: printable(value) if type(value) is str else value,
     )
     page = templates.get_template("report.html").render(values)
     (folder / "index.html").write_text(page, "utf-8", "backslashreplace")
@@ -164,55 +159,35 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
     beside = {of(file) for file in files for of in (metrics_beside, runs.metrics_of)}
     files += sorted(path for path in beside.difference(files) if path.is_file())
     sources = Sources(files)
-    results, dumped = dict[tuple[runs.Place, str], int](), Counter[runs.Place]()
-    dates = list[str]()  # of the results
-    rows, previews = list[Sequence[Any]](), list[str | None]()
     shows = WorkProgress("report", sources.total_kb, "kB")
     with new_folder(folder, _own_files) as new, shows as progress:
-        texts = _Texts(new)
-        for sample in sources.samples(progress):
-            row, source = sample.row, str(sample.row["source"])
-            place = runs.place_of(source, row.get("run"))
-            result = results.setdefault((place, row.get("model") or ""), len(results))
-            if result == len(dates):
-                dates.append(str(row.get("time") or "")[:16].replace("T", " "))
-            rows.append(row_of(sample, result))
-            previews.append(row["answer"] and row["answer"][:PREVIEW_CHARS])
-            if runs.is_dumped(source):
-                dumped[place] += 1
-            texts.add(row)
-        texts.flush()
+        found, table, previews = _read(sources.samples(progress), new)
         metrics = runs.read_metrics(files)  # last: they know of no less than the dumps
-        if not rows and not metrics:
+        if not found and not metrics:
             raise sources.no_completion(paths)
-        places = [*(run["place"] for run in metrics), *(at for at, _ in results)]
-        short = runs.names_of(places)
-        names = [
-            # The place is last: that is how the page finds the metrics of a run.
-            ", ".join(
-                filter(None, ("" if model in short[at] else model, began, short[at]))
-            )
-            for (at, model), began in zip(results, dates, strict=True)
-        ]
-        tally = ReportTally(table_of(rows))
-        overview = {
-            **tally.overview(names),
-            **runs.overview_of(metrics, dumped, short),
-            "paths": [Path(path).name or path for path in paths],
+        lines = table.select(COLUMNS).rows()
+        _write_script(new / SAMPLES, "samples", [lines, previews])
+        values = {
+            "title": title or "Report",
+            "paths": paths,
             "files": len(files),
-            "unread": sources.reasons(),
             "made": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
+            "unread": sources.reasons(),
+            "runs": found,
+            "short": runs.names_of([*metrics, *(place for place, _ in found)]),
+            "metrics": metrics,
+            "curves": runs.CURVES,
+            "parts": parts_of_runs(table),
+            "outcomes": outcomes_of_runs(table),
+            "meanings": OUTCOMES,
+            "guessing": guessing_notes(set(table["task"])),
+            "simulated": SIMULATED,
+            "command": COMMAND,
         }
-        if any(model == SIMULATED for _, model in results):
-            overview["notes"].insert(0, IS_SIMULATED)
-        overview["notes"] += guessing_notes({task for task, _ in overview["tasks"]})
-        _script(new / OVERVIEW, "overview", overview)
-        columns = {**tally.columns(), "preview": previews, "starts": texts.starts}
-        _script(new / "samples.js", "samples", columns)
-        _write_page(new, title=title or "Report")
+        _write_page(new, values)
     for reason in sources.reasons():
         logger.warning("not in the report: %s", reason)
-    return len(rows)
+    return len(table)
 
 
 def report_of(paths: Sequence[Path], folder: Path, *, title: str) -> Path | None:

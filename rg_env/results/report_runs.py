@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -19,23 +19,17 @@ from rg_env.run.dumps import METRICS_FOLDER
 
 # -- names -----------------------------------------------------------------------------
 
-RUN_ID = re.compile("(^|rollouts_)([0-9a-f-]{36})_")
+RUN_ID = re.compile("(?:^|rollouts_)([0-9a-f-]{36})_")
 """Begins the name of a run's metrics, and is in the names of its dump files."""
 
 Place = tuple[str, ...]
-"""The parts of the path of a run, or the first letters of its id."""
-
-
-def is_dumped(source: str) -> bool:
-    """Return whether a file holds those groups of a run that were kept."""
-    match = RUN_ID.search(Path(source).name)
-    return match is not None and bool(match[1])
+"""The parts of the path of a run; of dump files, "" and the first letters of its id."""
 
 
 def metrics_of(dump: Path) -> Path:
     """Return the path of the metrics of the run that wrote a dump file."""
     match = RUN_ID.search(dump.name)
-    return dump.parent / METRICS_FOLDER / f"{match and match[2]}_{METRICS}"
+    return dump.parent / METRICS_FOLDER / f"{match and match[1]}_{METRICS}"
 
 
 @functools.lru_cache(maxsize=4096)
@@ -45,7 +39,7 @@ def place_of(source: str, run: str | None = None) -> Place:
     if run:
         return path.parts[:-2] if path.parts[-3:-2] == (run,) else (run,)
     if match := RUN_ID.search(path.name):
-        return (match[2][:8],)
+        return ("", match[1][:8])
     if path.name.startswith("samples.") or path.name == METRICS:
         return path.parts[:-1]
     return *path.parts[:-1], path.name.removesuffix(f"_{METRICS}").split(".json")[0]
@@ -59,19 +53,35 @@ def names_of(places: Iterable[Place]) -> Mapping[Place, str]:
 
 # -- numbers ---------------------------------------------------------------------------
 
-CURVES = ["train/mean_score", "train/groups_with_variance", "train/level"]
-CURVES += ["train/completion_tokens", "train/truncated", "eval/mean_score"]
-CURVES += ["mean_score"]
-"""What is drawn over the steps, in this order."""
+CURVES = {
+    "train/mean_score": "score",
+    "mean_score": "score",
+    "train/groups_with_variance": "groups with variance",
+    "train/level": "level",
+    "train/completion_tokens": "tokens",
+    "train/truncated": "truncated",
+    "eval/mean_score": "score of evaluations",
+}
+"""Key of metrics to the curve that is drawn of it over the steps."""
 
 MOST_POINTS = 100
 # A point has at least so many: a line of `process` is of one group alone.
 FEWEST_ROLLOUTS = 32
 
-Run = dict[str, Any]
-"""What files of metrics say of a run: its `place`; the `steps` at the ends of the parts
-of its curves, shape (P,); `values`, curve to its mean in each part, None for none,
-shape (P,); the newest `alarms`; and how many rollouts were `scored`."""
+
+class RunMetrics(NamedTuple):
+    """The numbers of a file of metrics.
+
+    Attributes:
+        scored: Rollouts scored.
+        alarms: The newest ones.
+        curves: Key to pairs of a step and the mean of the part that it ends; there are
+            up to `MOST_POINTS` of them.
+    """
+
+    scored: int
+    alarms: list[str]
+    curves: dict[str, list[tuple[float, float]]]
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
@@ -89,58 +99,26 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     return lines
 
 
-def read_metrics(files: Iterable[Path]) -> list[Run]:
+def read_metrics(files: Iterable[Path]) -> dict[Place, RunMetrics]:
     """Read those of some files that are of metrics and have a line."""
     read = {place_of(str(of)): _lines(of) for of in files if of.name.endswith(METRICS)}
-    return [_run(place, lines) for place, lines in read.items() if lines]
+    return {place: _metrics(lines) for place, lines in read.items() if lines}
 
 
-def _run(place: Place, lines: Sequence[Any]) -> Run:
+def _metrics(lines: Sequence[Mapping[str, Any]]) -> RunMetrics:
     scored = int(finite(lines[-1].get("train/rollouts_scored")) or 0)
     alarms = [line["alarms"] for line in lines if line["alarms"]]
     rows = [[finite(line.get(name)) for name in ("step", *CURVES)] for line in lines]
     # The last step has two lines, and a run that went on after a kill some again.
-    schema = dict.fromkeys(("step", *CURVES), pl.Float64)
-    table, step = pl.DataFrame(rows, schema, orient="row"), pl.col("step")
+    table = pl.DataFrame(
+        rows, dict.fromkeys(("step", *CURVES), pl.Float64), orient="row"
+    )
+    step = pl.col("step")
     steps = table["step"].n_unique()
     groups = FEWEST_ROLLOUTS * steps // scored if scored else 0
     size = max(1, groups, -(-steps // MOST_POINTS))
     part = (step.rank("dense") - 1) // size
     means = table.group_by(part.alias("part")).agg(step.max(), pl.col(CURVES).mean())
     means = means.sort("step").with_columns(pl.col(CURVES).round_sig_figs(5))
-    return {
-        "place": place,
-        "steps": means["step"].to_list(),
-        "values": {key: means[key].to_list() for key in CURVES if means[key].count()},
-        "alarms": alarms[-1] if alarms else [],
-        "scored": scored,
-    }
-
-
-def overview_of(
-    runs: Sequence[Run], dumped: Mapping[Place, int], names: Mapping[Place, str]
-) -> dict[str, Any]:
-    """Return what the page shows of the runs' own numbers.
-
-    `dumped` are the rollouts in dump files.
-    """
-    scored = {run["place"]: run["scored"] for run in runs}
-    held, of = sum(dumped.values()), sum(scored.get(run, 0) for run in dumped)
-    share = f"{held:,} of {of:,} scored rollouts"
-    if not all(map(scored.get, dumped)):
-        share, of = "groups that were kept, perhaps not all", held + 1
-    note = f"dump files hold {share}: numbers and tables are of these"
-    return {
-        "metrics": [
-            {
-                "name": names[run["place"]],
-                "steps": run["steps"],
-                "values": run["values"],
-            }
-            for run in runs
-        ],
-        "alarms": [
-            f"{names[run['place']]}: {alarm}" for run in runs for alarm in run["alarms"]
-        ],
-        "notes": [note] if held < of else [],
-    }
+    curves = {key: means.select("step", key).drop_nulls().rows() for key in CURVES}
+    return RunMetrics(scored, alarms[-1] if alarms else [], curves)

@@ -5,8 +5,12 @@ import asyncio
 import pytest
 
 from rg_env.errors import RunError
+<<<<<<< HEAD
 from rg_env.line_file import read_groups
 from rg_env.results.report import IS_SIMULATED
+=======
+from rg_env.line_file import read_groups
+>>>>>>> w/page
 from rg_env.settings.program_settings import SIMULATED
 from tests.support.faults import ENDLESS_TEXT, LONE, always
 from tests.support.inference_server import inference_server
@@ -18,7 +22,7 @@ from tests.support.parts import (
     vllm_reply,
     vllm_server,
 )
-from tests.support.reported import read_script
+from tests.support.reported import read_page
 from tests.support.runs import fill_disk_of, process_env
 
 pytestmark = pytest.mark.processes
@@ -56,14 +60,13 @@ def test_it_leaves_rows_their_numbers_and_a_report(tmp_path):
 
     lines = (tmp_path / "rows_metrics.jsonl").read_text().splitlines()
     assert len(lines) == GROUPS
-    assert (tmp_path / "rows_report" / "index.html").is_file()
-    overview = read_script(tmp_path / "rows_report" / "overview.js")
-    assert overview["samples"] == 4 * GROUPS
-    assert {name for name, _ in overview["tasks"]} == {row["task"] for row in rows}
-    assert overview["notes"][0] == IS_SIMULATED
-    assert [run["name"] for run in overview["runs"]] == ["simulated, rows"]
-    (numbers,) = overview["metrics"]
-    assert numbers["steps"][-1] == GROUPS
+    page = read_page(tmp_path / "rows_report")
+    assert page.notes[0].startswith(f"{4 * GROUPS} rollouts of 1 run in 2 files of ")
+    assert page.notes[1] == "The model `simulated` says nothing about any real one."
+    tasks = {row["task"] for row in page.tables["Tasks"]}
+    assert tasks == {row["task"] for row in rows}
+    (run,) = page.tables["Runs"]
+    assert (run["run"], run["model"]) == ("rows", "simulated")
 
 
 def test_no_groups_to_write_are_refused_and_leave_no_file(tmp_path, capsys):

@@ -10,34 +10,36 @@ from typing import Any
 import pytest
 
 from rg_env.errors import SettingError
-from rg_env.results.report import write_report
-from rg_env.results.report_tally import FIGURES
+from rg_env.results.report import LONGEST_TEXT, write_report
 from tests.support.hostile_texts import HOSTILE
-from tests.support.reported import UUID, dump, group, published, read_script, rollout
+from tests.support.reported import (
+    UUID,
+    Page,
+    dump,
+    group,
+    published,
+    read_page,
+    read_script,
+    rollout,
+)
 
 
-def metrics_of(folder: Path, *lines: dict[str, Any], run: int = 1) -> None:
+def metrics_of(folder: Path, *lines: dict[str, Any], run: str = UUID.format(1)) -> None:
     """Write the numbers of a run, of the steps from 1 on."""
     steps = [json.dumps({"step": k, **line}) for k, line in enumerate(lines, 1)]
-    (folder / f"{UUID.format(run)}_metrics.jsonl").write_text("\n".join(steps))
+    (folder / f"{run}_metrics.jsonl").write_text("\n".join(steps))
 
 
-def reported(folder: Path, *paths: Path, **how: Any) -> dict[str, Any]:
-    """Write a report; return what it shows before anything is chosen."""
-    write_report([str(path) for path in paths], folder, **how)
-    overview: dict[str, Any] = read_script(folder / "overview.js")
-    return overview
-
-
-def figures_of(overview: dict[str, Any]) -> dict[str, list[float]]:
-    """Return the mean of each figure of all runs, with its interval."""
-    return dict(zip(FIGURES, overview["all"]["figures"], strict=True))
+def reported(folder: Path, *paths: Path) -> Page:
+    """Write a report; return what its page says."""
+    write_report([str(path) for path in paths], folder)
+    return read_page(folder)
 
 
 def texts_of(folder: Path) -> list[dict[str, Any]]:
     """Return the texts of each sample of a report, in their order."""
     chunks = map(read_script, sorted(folder.glob("texts-*.js")))
-    return [row for chunk in chunks for row in chunk["rows"]]
+    return [row for _, rows in chunks for row in rows]
 
 
 # -- what it reads ---------------------------------------------------------------------
@@ -47,17 +49,33 @@ def test_files_of_every_kind_are_one_report(tmp_path: Path) -> None:
     dump(tmp_path / "dumps", [group(rollout("2", 1.0), rollout("3"))])
     published(tmp_path / "published", "model_one", "lcm", [("What?", "2", 1.0)])
     rows = {"task": "gcd", "scores": [1.0], "outcomes": ["right"], "answers": ["2"]}
+    rows["model"] = "policy"
     (tmp_path / "rows.jsonl").write_text(json.dumps(rows) + "\n")
     own = tmp_path / "evaluated"
     own.mkdir()
     sample = {"task": "gcd", "question": "What?", "outcome": "no_answer", "score": 0}
     (own / "samples.jsonl").write_text(json.dumps(sample) + "\n")
     (own / "metrics.json").write_text("{}")
-    overview = reported(tmp_path / "report", tmp_path)
-    names = {run["name"] for run in overview["runs"]}
-    assert names == {"2026-01-31 12:00, 0123abcd", "model_one", "rows", "evaluated"}
-    assert (overview["samples"], overview["unread"]) == (5, [])
-    assert overview["notes"][-1].startswith("scores say little in gcd: ")
+    page = reported(tmp_path / "report", tmp_path)
+    told = {(r["run"], r["model"], r["began"]) for r in page.tables["Runs"]}
+    assert told == {
+        ("0123abcd", "", "2026-01-31 12:00"),
+        ("model_one", "", ""),
+        ("rows", "policy", ""),
+        ("evaluated", "", ""),
+    }
+    assert page.notes[0].startswith("5 rollouts of 4 runs in 4 files of ")
+    assert page.notes[-1].startswith("Scores say little in gcd: ")
+    assert not any(note.startswith("Not read") for note in page.notes)
+
+
+def test_the_folder_of_a_launch_has_rollouts_among_other_files(tmp_path: Path) -> None:
+    dump(tmp_path / "data_dumps", [group(rollout("2", 1.0))])
+    for name in ("policy/config.json", "policy/x.json", "checkpoints/history.jsonl"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("{}")
+    notes = reported(tmp_path / "report", tmp_path).notes
+    assert not any(note.startswith("Not read") for note in notes)
 
 
 # -- what it says ----------------------------------------------------------------------
@@ -82,10 +100,10 @@ def test_pass_at_k_is_of_as_many_completions_as_most_items_have(tmp_path: Path) 
     scores = [(1.0, 0.0), (0.0, 0.0, 0.0), (0.5, 0.0), (1.0,)]
     rows = [{"question": q, "score": s} for q, of in enumerate(scores) for s in of]
     samples_of(tmp_path, "one", rows)
-    found = reported(tmp_path / "r", tmp_path / "one")
-    passed, differ = (figures_of(found)[name][0] for name in ("pass", "variance"))
-    assert (found["k"], passed) == (2, pytest.approx(1 / 3, abs=1e-4))
-    assert differ == pytest.approx(2 / 3, abs=1e-4)  # of groups of two or more
+    (run,) = reported(tmp_path / "r", tmp_path / "one").tables["Runs"]
+    assert float(run["pass@2"]) == pytest.approx(1 / 3)
+    # Groups of two or more.
+    assert float(run["with variance"]) == pytest.approx(2 / 3)
 
 
 def test_runs_whose_folders_have_one_name_are_named_by_where_they_differ(
@@ -94,16 +112,18 @@ def test_runs_whose_folders_have_one_name_are_named_by_where_they_differ(
     rows = [{"question": k, "model": "m"} for k in range(2)]
     for step in ("step_100", "step_200"):
         samples_of(tmp_path / step, "eval", rows)
-        (tmp_path / step / "eval" / "metrics.jsonl").write_text('{"step": 1, "x": 1}')
+        numbers = '{"step": 1, "mean_score": 1}\n{"step": 2, "mean_score": 1}'
+        (tmp_path / step / "eval" / "metrics.jsonl").write_text(numbers)
         published(tmp_path / step, "a_run", "gcd", [("What?", "2", 1.0)])
-    samples_of(tmp_path, "other", rows)
-    found = reported(tmp_path / "r", tmp_path)
+    samples_of(tmp_path, "other", [*rows, {"question": 3, "model": "n"}])
+    page = reported(tmp_path / "r", tmp_path)
     root = str(tmp_path).lstrip("/")
     steps = [f"{root}/step_{n}" for n in (100, 200)]
     places = [f"{step}/{name}" for step in steps for name in ("a_run", "eval")]
-    names = {run["name"].removeprefix("m, ") for run in found["runs"]}
-    assert names == {*places, "other"}
-    assert {one["name"] for one in found["metrics"]} == {places[1], places[3]}
+    assert {run["run"] for run in page.tables["Runs"]} == {*places, "other"}
+    labels = {task["run"] for task in page.tables["Tasks"]}
+    assert labels == {*places, "other, m", "other, n"}
+    assert {label for _, label, _ in page.curves["score"]} == {places[1], places[3]}
 
 
 def test_the_figures_are_those_of_the_samples(tmp_path: Path) -> None:
@@ -117,38 +137,44 @@ def test_the_figures_are_those_of_the_samples(tmp_path: Path) -> None:
         ),
         group(rollout("5", 1.0), rollout("5", 1.0), seed=9),
     ]
-    overview = reported(tmp_path / "report", dump(tmp_path / "d", lines))
-    figures = figures_of(overview)
-    assert figures["score"][1] < 3.5 / 6 < figures["score"][2]
-    assert {name: found[0] for name, found in figures.items()} == {
-        "score": 0.5833,
+    page = reported(tmp_path / "report", dump(tmp_path / "d", lines))
+    (run,) = page.tables["Runs"]
+    figures = {name: run[name] for name in list(run)[1:-2]}
+    assert {name: float(value) for name, value in figures.items()} == {
+        "score": pytest.approx(3.5 / 6),
         "right": 0.5,
-        "pass": 1,
-        "answered": 0.8333,
-        "variance": 0.6667,
+        "pass@6": 1,
+        "answered": pytest.approx(5 / 6),
+        "with variance": pytest.approx(2 / 3),
+        "truncated": pytest.approx(1 / 6),
         "level": 0.5,
-        "length": 6.6667,
-        "truncated": 0.1667,
+        "tokens": pytest.approx(40 / 6),
+        "rollouts": 6,
+        "items": 1,
     }
-    assert (overview["unit"], overview["k"]) == ("tokens", 6)
-    assert overview["parts"][0] == ["category", "arithmetic"]
-
-
-def test_the_folder_of_a_launch_has_rollouts_among_other_files(tmp_path: Path) -> None:
-    dump(tmp_path / "data_dumps", [group(rollout("2", 1.0))])
-    for name in ("policy/config.json", "policy/x.json", "checkpoints/history.jsonl"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("{}")
-    assert reported(tmp_path / "report", tmp_path)["unread"] == []
+    assert [row["level"] for row in page.tables["Levels"]] == [
+        "0.2 to 0.3",
+        "0.7 to 0.8",
+    ]
+    assert [row["category"] for row in page.tables["Categories"]] == ["arithmetic"]
+    shares = {row["outcome"]: row["rollouts"] for row in page.tables["Outcomes"]}
+    assert shares == {"right": "3", "partial": "1", "wrong": "1", "no_answer": "1"}
 
 
 def test_a_point_of_a_curve_is_of_32_rollouts_at_least(tmp_path: Path) -> None:
     numbers = ({"train/mean_score": k % 2} for k in range(8))
     lines = [{**n, "train/rollouts_scored": 8 * k} for k, n in enumerate(numbers, 1)]
     metrics_of(tmp_path, *lines)
-    (metrics,) = reported(tmp_path / "report", tmp_path)["metrics"]
-    assert metrics["steps"] == [4, 8]
-    assert metrics["values"] == {"train/mean_score": [0.5, 0.5]}
+    page = reported(tmp_path / "report", tmp_path)
+    assert page.curves == {"score": [[0, "0123abcd", [[4, 0.5], [8, 0.5]]]]}
+
+
+def test_a_run_has_one_number_and_so_one_colour_in_every_curve(tmp_path: Path) -> None:
+    both = {"train/mean_score": 1, "train/level": 1}
+    metrics_of(tmp_path, {"train/mean_score": 1}, {"train/mean_score": 1}, run="a")
+    metrics_of(tmp_path, both, both, run="b")
+    curves = reported(tmp_path / "r", tmp_path).curves
+    assert curves["level"] == curves["score"][1:]
 
 
 def test_the_newest_alarms_of_each_run_stand_in_it(tmp_path: Path) -> None:
@@ -156,8 +182,8 @@ def test_the_newest_alarms_of_each_run_stand_in_it(tmp_path: Path) -> None:
     metrics_of(tmp_path, {"alarms": [first]}, {"alarms": [last]}, {})
     with next(tmp_path.iterdir()).open("a") as file:
         file.write('\n[]\n3\n{"step": 9, "alarms": [1]}\n{"step": 9, "alarms": 1}\n')
-    found = reported(tmp_path / "r", tmp_path)
-    assert found["alarms"] == ["0123abcd: a in gcd, 2 times, the newest: 32 groups"]
+    notes = reported(tmp_path / "r", tmp_path).notes
+    assert notes[1] == "0123abcd: a in gcd, 2 times, the newest: 32 groups"
 
 
 @pytest.mark.parametrize("scored", [None, 2, 8])
@@ -170,11 +196,11 @@ def test_one_line_says_that_dump_files_do_not_hold_all_groups(
         path.rename(path.with_name(path.name.replace(UUID.format(1), uuid)))
         line = {"step": 1, "train/rollouts_scored": scored}
         (tmp_path / f"{uuid}_metrics.jsonl").write_text(json.dumps(line))
-    found = reported(tmp_path / "r", tmp_path)
+    notes = reported(tmp_path / "r", tmp_path).notes
     hold = {2: [], 8: ["4 of 16 scored rollouts"]}
     said = hold.get(scored or 0, ["groups that were kept, perhaps not all"])
-    *notes, _ = [note.partition(":")[0] for note in found["notes"]]
-    assert notes == [f"dump files hold {one}" for one in said]
+    found = [note.partition(":")[0] for note in notes if "Dump files" in note]
+    assert found == [f"Dump files hold {one}" for one in said]
 
 
 # -- texts -----------------------------------------------------------------------------
@@ -191,6 +217,15 @@ def test_every_text_is_kept_letter_by_letter_in_plain_ascii(tmp_path: Path) -> N
     assert {one["place"].rpartition(".")[2] for one in found} == {"1"}
 
 
+def test_a_text_that_is_too_long_lacks_its_middle_and_says_so(tmp_path: Path) -> None:
+    text = "a" * LONGEST_TEXT + "b" * LONGEST_TEXT
+    reported(tmp_path / "r", dump(tmp_path / "d", [group(rollout(text))]))
+    (found,) = texts_of(tmp_path / "r")
+    begin, said, end = found["completion"].split("\n\n")
+    assert (begin, end) == ("a" * (LONGEST_TEXT // 2), "b" * (LONGEST_TEXT // 2))
+    assert said == "[... 32,000 of 64,000 characters are left out here ...]"
+
+
 # -- the folder ------------------------------------------------------------------------
 
 
@@ -199,8 +234,8 @@ def test_a_report_replaces_one_and_nothing_else(tmp_path: Path) -> None:
     folder = tmp_path / "report"
     reported(folder, path)
     files = {each.name for each in folder.iterdir()}
-    (folder / "texts-0099.js").touch()
-    (folder / "notes.md").touch()
+    for name in ("texts-0099.js", "notes.md", "overview.js", "uplot.css"):
+        (folder / name).touch()  # the last two are of an earlier version
     reported(folder, path)
     assert {each.name for each in folder.iterdir()} == files | {"notes.md"}
     (tmp_path / "d" / "report.js").touch()  # as a report has one

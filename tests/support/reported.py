@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -73,3 +75,69 @@ def read_script(path: Path) -> Any:
     """Return what a script of a report hands over."""
     text = path.read_text(encoding="ascii")
     return json.loads(text[text.index("(") + 1 : text.rindex(")")])
+
+
+class _Page(HTMLParser):
+    """Takes the tables of numbers, the notes and the curves out of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.title = ""
+        self.tables: dict[str, list[list[str]]] = {}
+        self.notes: list[str] = []
+        self.curves: dict[str, list[Any]] = {}
+        self._open: list[str] = []
+        self._lines: list[Any] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self._open.append(tag)
+        if tag == "tr":
+            self.tables.setdefault(self.title, []).append([])
+        elif tag in ("td", "th"):
+            self.tables[self.title][-1].append(given.get("data-value") or "")
+        elif tag == "p":
+            self.notes.append("")
+        elif tag == "figure":
+            self._lines = json.loads(given["data-lines"] or "")
+        elif tag == "h2":
+            self.title = ""
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._open and self._open.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        inside = self._open[-1] if self._open else ""
+        if inside == "h2":
+            self.title += data
+        elif inside == "p":
+            self.notes[-1] += data
+        elif inside == "figcaption":
+            self.curves[data] = self._lines
+        elif inside in ("td", "th"):
+            row = self.tables[self.title][-1]
+            row[-1] = row[-1] or data
+
+
+@dataclasses.dataclass
+class Page:
+    """What a page says before anything is done with it.
+
+    `tables` are title to rows by their headings, with the exact number of a cell.
+    """
+
+    tables: dict[str, list[dict[str, str]]]
+    notes: list[str]
+    curves: dict[str, list[Any]]
+
+
+def read_page(folder: Path) -> Page:
+    parser = _Page()
+    parser.feed((folder / "index.html").read_text(encoding="utf-8"))
+    tables = {
+        title: [dict(zip(heads, row, strict=True)) for row in rows]
+        for title, (heads, *rows) in parser.tables.items()
+    }
+    notes = [" ".join(note.split()) for note in parser.notes if note]
+    return Page(tables, notes, parser.curves)
