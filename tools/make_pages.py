@@ -36,9 +36,8 @@ from tools.trivial_baselines.strategies import PHRASES, STRATEGIES
 SCORING = """\
 # Guards and corrected scorers
 
-`python -m tools.make_pages` writes this page from `rg_env/task_rules/` and
-reasoning-gym {version}. Unless `scorer_fixes` is false, the library's scorers are
-corrected, whichever version of it is installed. A wrong answer scores at most 0.5.
+Unless `scorer_fixes` is false, the scorers of every version of the library are
+corrected (this page was made with {version}). A wrong answer scores at most 0.5.
 
 ## Guards ({num_guards})
 
@@ -54,18 +53,16 @@ for) and signs. Words such as "the answer is" and the question's unit may stand 
 it, and the order counts unless the library's scorer ignores it. Any other answer that
 the library scores 1.0 scores 0. What the library scores less scores half of that, but
 its 0.01 for an answer that it can read stays. There is no partial credit where a copy
-of the question, a constant or any text that contains the reference earned more than
-0.25: in the {num_base_tasks} tasks with the library's base scorer (such as
-{base_tasks}) and in {without}.
+of the question, a constant or any text with the reference earned more than 0.25: in the
+{num_base_tasks} tasks with the library's base scorer (such as {base_tasks}) and in
+{without}.
 
 The rule is also that of {ruled}.
 
 ## Corrections of single tasks ({num_fixes})
 
 These tasks have several right answers, a tolerance, or a scorer that refuses right
-answers. The list says what the library's scorer does wrong;
-`tests/task_rules/test_library_expectations.py` has the library's own tests that expect
-other scores.
+answers. The list says what the library's scorer does wrong.
 
 {fixes}
 """
@@ -141,12 +138,11 @@ SETTINGS = """\
 Settings are given on the command line (`--env.FIELD VALUE`, `--openai.FIELD VALUE`,
 `--launch.FIELD VALUE`) or in a YAML file (`--config FILE`) with the sections `env`,
 `openai` and `launch` ([example](../examples/serve.yaml)). The command line takes
-precedence. All values are checked before anything is started, and unknown names are
-refused.
+precedence. Values and names are checked before anything is started.
 
 Each field is followed by its default in the commands and, if it differs, by that of the
-class `ReasoningGymEnvConfig` in parentheses. A field without a default is None (`null`
-in YAML) or empty. `process` also sets `ensure_scores_are_not_same` to false,
+class `ReasoningGymEnvConfig` in parentheses. Fields without one are None (`null` in
+YAML) or empty. `process` also sets `ensure_scores_are_not_same` to false,
 `include_messages` to true and `data_path_to_save_groups` to data/reasoning_gym.jsonl,
 and `evaluate` sets `data_dir_to_save_evals` to data/evaluate_DATE_TIME.
 
@@ -215,12 +211,10 @@ the lowest and highest score on the scale (`-`: less than {worth}), with 95 % in
 ## How they are measured
 
 `python -m tools.make_baselines` tries {num_strategies} strategies that use the form of
-a question, such as filling blanks ({num_learned} learn from the answers to similar
-items), {num_phrases} fixed texts such as `-1`, the commonest right answers, and sums of
-the numbers. A forest learned on {learned} items chooses among them. The best of
-{finalists} finalists answers {measured} fresh items (at least {least} where items are
-slow, and in the tasks whose scores changed on 2026-11-28; the others are of 2026-11-24
-to 28).
+a question ({num_learned} learn from similar items), {num_phrases} fixed texts, common
+right answers, and sums of the numbers. A forest learned on {learned} items chooses
+among them. The best of {finalists} finalists answers {measured} fresh items, or at
+least {least} where items are slow and in the tasks whose scores changed on 2026-11-28.
 """
 
 
