@@ -62,7 +62,7 @@ The rule is also that of {ruled}.
 ## Corrections of single tasks ({num_fixes})
 
 These tasks have several right answers, a tolerance, or a scorer that refuses right
-answers. The list says what the library's scorer does wrong.
+answers. The list has the faults of the library's scorers.
 
 {fixes}
 """
@@ -212,9 +212,9 @@ the lowest and highest score on the scale (`-`: less than {worth}), with 95 % in
 
 `python -m tools.make_baselines` tries {num_strategies} strategies that use the form of
 a question ({num_learned} learn from similar items), {num_phrases} fixed texts, common
-right answers, and sums of the numbers. A forest learned on {learned} items chooses
-among them. The best of {finalists} finalists answers {measured} fresh items, or at
-least {least} where items are slow and in the tasks whose scores changed on 2026-11-28.
+right answers, sums of the numbers, and a forest learned on {learned} items. The best of
+{finalists} finalists answers {measured} fresh items, or at least {least} where items
+are slow and in the tasks whose scores changed on 2026-11-28.
 """
 
 
@@ -237,7 +237,7 @@ def _table_row(
 
 
 def _strategy(row: Sequence[made.Baseline]) -> str:
-    return max(row, key=lambda one: one["value"])["strategy"]
+    return str(max(row, key=lambda one: one["value"])["strategy"])
 
 
 def strategies_page() -> str:
