@@ -36,16 +36,12 @@ from tools.trivial_baselines.strategies import PHRASES, STRATEGIES
 SCORING = """\
 # Guards and corrected scorers
 
-`python -m tools.make_pages` writes this page from `rg_env/task_rules/` and
-reasoning-gym {version}.
-
-The library's scorers are corrected, whichever version of it is installed, unless
-`scorer_fixes` is false. A wrong answer scores at most 0.5.
+Unless `scorer_fixes` is false, the scorers of every version of the library are
+corrected (this page was made with {version}). A wrong answer scores at most 0.5.
 
 ## Guards ({num_guards})
 
-A guard rejects answers that contain something no right answer contains, before a scorer
-evaluates them as code or computes for hours:
+A guard rejects an answer before a scorer evaluates it as code or computes for hours:
 
 {guards}.
 
@@ -54,21 +50,19 @@ evaluates them as code or computes for hours:
 Where a question has one right answer, an answer is right if it says the reference and
 nothing else: the same numbers (`5.0` is 5), words (in any case, unless case is asked
 for) and signs. Words such as "the answer is" and the question's unit may stand beside
-it, and the order counts unless the library's scorer passes over it. Any other answer
-that the library scores 1.0 says more or something else, and scores 0; what the library
-scores less scores half of that, but for its 0.01 for an answer that it can only read.
-It scores 0 where a copy of the question, a constant or any text that contains the
-reference earned more than 0.25 so: in the {num_base_tasks} tasks with the library's
-base scorer (such as {base_tasks}) and in {without}.
+it, and the order counts unless the library's scorer ignores it. Any other answer that
+the library scores 1.0 scores 0. What the library scores less scores half of that, but
+its 0.01 for an answer that it can read stays. There is no partial credit where a copy
+of the question, a constant or any text with the reference earned more than 0.25: in the
+{num_base_tasks} tasks with the library's base scorer (such as {base_tasks}) and in
+{without}.
 
 The rule is also that of {ruled}.
 
 ## Corrections of single tasks ({num_fixes})
 
-They have several right answers, a tolerance, or a scorer that refuses right answers.
-This is the main point of what each scorer does wrong.
-`tests/task_rules/test_library_expectations.py` has the library's own tests that expect
-other scores.
+These tasks have several right answers, a tolerance, or a scorer that refuses right
+answers. The list has the faults of the library's scorers.
 
 {fixes}
 """
@@ -143,17 +137,14 @@ SETTINGS = """\
 
 Settings are given on the command line (`--env.FIELD VALUE`, `--openai.FIELD VALUE`,
 `--launch.FIELD VALUE`) or in a YAML file (`--config FILE`) with the sections `env`,
-`openai` and `launch` ([example](../examples/serve.yaml)); the command line takes
-precedence. `None` is `null` in YAML. All values are checked before anything is started,
-and unknown names are refused.
+`openai` and `launch` ([example](../examples/serve.yaml)). The command line takes
+precedence. Values and names are checked before anything is started.
 
-## What the commands start from
-
-After each field stand its default in the commands and, if it differs, in parentheses
-that of the class `ReasoningGymEnvConfig`. `process` also sets
-`ensure_scores_are_not_same` to false, `include_messages` to true and
-`data_path_to_save_groups` to data/reasoning_gym.jsonl, and `evaluate`
-`data_dir_to_save_evals` to data/evaluate_DATE_TIME.
+Each field is followed by its default in the commands and, if it differs, by that of the
+class `ReasoningGymEnvConfig` in parentheses. Fields without one are None (`null` in
+YAML) or empty. `process` also sets `ensure_scores_are_not_same` to false,
+`include_messages` to true and `data_path_to_save_groups` to data/reasoning_gym.jsonl,
+and `evaluate` sets `data_dir_to_save_evals` to data/evaluate_DATE_TIME.
 
 {sections}
 """
@@ -175,8 +166,11 @@ def _row(group: type[CheckedModel], name: str) -> str:
     start = (program_settings.START if is_server else START).get(name, default)
     field = f"[`{name}`]({LINKS[name]})" if name in LINKS else f"`{name}`"
     meaning = " ".join((info.description or "").split())
-    of_class = "" if is_server or start == default else f" ({_shown(default)})"
-    return f"- {field}, {_shown(start)}{of_class}: {meaning}"
+    if is_server or start == default:
+        known = f", {_shown(start)}" if start not in (None, "", [], {}) else ""
+    else:
+        known = f", {_shown(start)} ({_shown(default)})"
+    return f"- {field}{known}: {meaning}"
 
 
 def _section(group: type[CheckedModel]) -> str:
@@ -204,23 +198,23 @@ TRIVIAL = """\
 # Trivial baselines
 
 A trivial baseline is the mean score of answers that are given without solving the item
-(with corrected scorers and reasoning-gym {version}).
+(with corrected scorers and reasoning-gym {version}). In {num_tasks} of {all_tasks}
+tasks, one scores at least {worth}. In the tasks below, one scores more than
+{shown_from}, so that scores say little about a model (`screen` and `report` warn).
 
-{num_strategies} strategies use the form of a question without knowing its task, as by
-repeating a part of it or filling blanks; {num_learned} of them learn from the answers
-to similar items. {num_phrases} fixed texts such as `-1`, the most common right answers,
-and sums of the numbers are tried too. A forest learned on {learned} items chooses among
-all these. The best of {finalists} finalists answers {measured} fresh items (at least
-{least} where items are slow, and in the tasks that were measured again on 2026-11-28,
-whose scores had changed), from which come the figures and their 95 % intervals.
-
-In {num_tasks} of {all_tasks} tasks, a strategy scores at least {worth}. In these, one
-scores more than {shown_from}, so that scores say little about a model (`screen` and
-`report` warn). The figures are those with the default parameters and, in parentheses,
-the lowest and highest on the scale (`-`: less than {worth}; `python -m
-tools.make_baselines`, 2026-11-24 to 28; `rg_env/library/baselines.json` has all):
+Each task is followed by the score with the default parameters and, in parentheses, by
+the lowest and highest score on the scale (`-`: less than {worth}), with 95 % intervals.
+`rg_env/library/baselines.json` has all.
 
 {table}
+
+## How they are measured
+
+`python -m tools.make_baselines` tries {num_strategies} strategies that use the form of
+a question ({num_learned} learn from similar items), {num_phrases} fixed texts, common
+right answers, sums of the numbers, and a forest learned on {learned} items. The best of
+{finalists} finalists answers {measured} fresh items, or at least {least} where items
+are slow and in the tasks whose scores changed on 2026-11-28.
 """
 
 
@@ -239,8 +233,11 @@ def _table_row(
 
     is_scaled = scale is not None and not scale.is_dead
     steps = [shown(s.params) for s in scale.steps] if scale and is_scaled else ["none"]
-    strategy = max(row, key=lambda one: one["value"])["strategy"]
-    return f"- {task}, {shown({})} ({min(steps)}, {max(steps)}): {strategy}"
+    return f"{task} {shown({})} ({min(steps)}, {max(steps)})"
+
+
+def _strategy(row: Sequence[made.Baseline]) -> str:
+    return str(max(row, key=lambda one: one["value"])["strategy"])
 
 
 def strategies_page() -> str:
@@ -248,11 +245,11 @@ def strategies_page() -> str:
     by_scale, tasks = scales.load_shipped().scales, shipped["tasks"]
     rows = {t: row["baselines"] for t, row in tasks.items() if row["baselines"]}
     ranked = sorted(rows, key=lambda task: -_highest(rows[task]))
-    table = [
-        _table_row(task, rows[task], by_scale.get(task))
+    table = by_text(
+        (_strategy(rows[task]), _table_row(task, rows[task], by_scale.get(task)))
         for task in ranked
         if _highest(rows[task]) > EASILY_GUESSED
-    ]
+    )
     return TRIVIAL.format(
         version=shipped["library_version"],
         num_strategies=len(STRATEGIES),
@@ -266,7 +263,9 @@ def strategies_page() -> str:
         learned=made.LEARNED_ON,
         num_tasks=len(rows),
         all_tasks=len(tasks),
-        table="\n".join(table),
+        table="\n".join(
+            f"- {strategy}: {'; '.join(tasks)}" for strategy, tasks in table.items()
+        ),
     )
 
 

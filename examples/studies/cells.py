@@ -4,7 +4,8 @@
     cells.main()
 
 `python STUDY` says how long it will take, runs the cells that are not there yet, two at
-a time with one thread each, and prints the table; the same command continues.
+a time with one thread each, and prints the table; the same command continues. When all
+cells are there, it writes the table into the folder `results`.
 `python STUDY --only ARM TASK SEED` runs one cell, also if it is there.
 """
 
@@ -19,6 +20,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from itertools import product
 from pathlib import Path
 from statistics import fmean
@@ -37,6 +39,7 @@ from rg_env.results.samples import Sample
 
 AT_ONCE, TRIAL = 2, 0.05
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "studies"
+TABLES = Path(__file__).resolve().parent / "results"
 
 Cell = tuple[str, str, int]
 """Arm, task and seed."""
@@ -113,6 +116,14 @@ class Cells:
         print(self.table())
         if failed:
             sys.exit(f"error: {failed} cells have failed; the same command tries again")
+        self.write_table()
+
+    def write_table(self) -> None:
+        """Write the table of all cells, and the day on which it was made, to a file."""
+        today = datetime.now(tz=timezone.utc).date()
+        text = f"# {self.name}\n\nMade on {today}.\n\n{self.table()}\n"
+        TABLES.mkdir(exist_ok=True)
+        (TABLES / f"{self.name}.md").write_text(text, encoding="utf-8")
 
     def _process(self, cell: Cell) -> int:
         command = [sys.executable, sys.argv[0], "--only", *map(str, cell)]

@@ -29,13 +29,8 @@ from typing import Any
 import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-<<<<<<< HEAD
-from rg_env import shutdown
-from rg_env.errors import SettingError
-=======
 from rg_env import shutdown
 from rg_env.errors import SettingError, printable
->>>>>>> w/page
 from rg_env.installation import COMMAND
 from rg_env.library.baselines import guessing_notes
 from rg_env.places import new_folder

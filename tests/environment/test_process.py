@@ -5,12 +5,7 @@ import asyncio
 import pytest
 
 from rg_env.errors import RunError
-<<<<<<< HEAD
 from rg_env.line_file import read_groups
-from rg_env.results.report import IS_SIMULATED
-=======
-from rg_env.line_file import read_groups
->>>>>>> w/page
 from rg_env.settings.program_settings import SIMULATED
 from tests.support.faults import ENDLESS_TEXT, LONE, always
 from tests.support.inference_server import inference_server

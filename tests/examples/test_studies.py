@@ -101,6 +101,19 @@ def test_a_study_says_how_long_it_takes_and_runs_what_is_not_there(tmp_path):
     assert sorted(runs[7:]) == ["faulty gcd 1 1.0", "faulty gcd 2 1.0"]
 
 
+def test_the_table_of_a_whole_study_is_written_to_a_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(cells, "FOLDER", tmp_path)
+    monkeypatch.setattr(cells, "TABLES", tmp_path / "results")
+    monkeypatch.setattr("sys.argv", ["study"])
+    whole = study(tmp_path, lambda *_: {"true": 0.5, "reward": 0.5})
+    for cell in whole.pending():
+        whole.one(cell)
+    whole.main()
+    written = (tmp_path / "results" / "study.md").read_text(encoding="utf-8")
+    assert written.endswith(f"\n\n{whole.table()}\n")
+    assert "| lcm | library | 3 |" in written
+
+
 def test_a_cell_that_fails_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(cells, "FOLDER", tmp_path)
 

@@ -1,4 +1,4 @@
-"""Every command that the README and `make help` show runs, as in a fresh clone.
+"""Every command of the README, CONTRIBUTING and `make help` runs, as in a fresh clone.
 
 `make commands` runs them, in their shortest form, in a copy of the project that has
 nothing but its files and this environment: what a command needs besides, it installs.
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -18,11 +19,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.documents import README, ROOT, blocks, codes, prose_of, text_of
+from tests.support.documents import (
+    CONTRIBUTING,
+    README,
+    ROOT,
+    blocks,
+    codes,
+    prose_of,
+    text_of,
+)
 from tests.support.parts import FAST_TASKS
 
 ENTRY = "reasoning_gym_environment.py"
 GUARD_S = 900
+PYTEST = ".venv/bin/python -m pytest"
 
 ELSEWHERE = {
     "make test": ".ci/run",
@@ -34,6 +44,10 @@ ELSEWHERE = {
     "git submodule": "its effects are tried in tests/project/test_submodule.py",
     "pip install": "make installs the same",
     "source .venv/bin/activate": "changes a shell; what it finds is called by its path",
+    f"{PYTEST} -m commands tests/adapters": "installs the packages of every trainer",
+    ".venv/bin/pre-commit install": "changes a git repository; the hooks are .ci/run's",
+    ".venv/bin/python -m tools.make_baselines TASK": "takes minutes for a task",
+    "benchmarks/hostile.py": "measures how long answers take, for minutes",
 }
 """Commands that are not run here, and why."""
 
@@ -79,6 +93,8 @@ def runs(*commands):
 
 def name_of(line):
     """Return what a command line is called here; None if it is no command."""
+    if line.startswith(".venv/bin/"):
+        return line.strip()
     words = [word for word in line.split() if not re.match(r"[A-Z_]+=", word)]
     if words[:1] == ["python"] and len(words) > 1:
         return words[2] if words[1] == ENTRY and len(words) > 2 else words[1]
@@ -88,9 +104,10 @@ def name_of(line):
 
 
 def documented():
-    """Return the commands of the README, and the targets that `make help` lists."""
-    shown = "\n".join(blocks("bash", [README])).replace("\\\n", " ")
-    lines = [*shown.splitlines(), *codes(prose_of(README))]
+    """Return the commands of both pages, and the targets that `make help` lists."""
+    pages = [README, CONTRIBUTING]
+    shown = "\n".join(blocks("bash", pages)).replace("\\\n", " ")
+    lines = [*shown.splitlines(), *codes(prose_of(*pages))]
     names = {name_of(line.split(" # ")[0]) for line in lines}
     targets = re.findall(r"^([a-z-]+):.*## ", text_of(ROOT / "Makefile"), re.M)
     return names - {None} | {f"make {target}" for target in targets}
@@ -185,6 +202,27 @@ def test_small_models_are_trained_in_an_environment_made_anew(clone, monkeypatch
     logs = clone / "data" / "launch"
     end_of_training = f"done; {logs / 'policy'} holds the trained model"
     assert end_of_training in text_of(logs / "trainer.log"), said
+
+
+@runs("show", ".venv/bin/python -m tools.make_pages")
+def test_a_rule_is_tried_and_the_pages_are_made(clone):
+    assert "score" in run(clone, *entry("show", "gcd", "--answer", "2", "--no_fixes"))
+    run(clone, ".venv/bin/python", "-m", "tools.make_pages")
+    for page in ("settings", "scoring", "trivial_baselines"):
+        made = clone / "docs" / f"{page}.md"
+        assert text_of(made) == text_of(ROOT / "docs" / f"{page}.md")
+
+
+TESTS = sorted(
+    line for line in documented() if line.startswith(PYTEST) and line not in ELSEWHERE
+)
+
+
+@runs(*TESTS)
+@pytest.mark.parametrize("line", TESTS)
+def test_the_tests_that_contributing_names_are_there_and_pass(clone, line):
+    shortest = ("-q", "-m", "not processes and not slow")
+    assert " passed" in run(clone, *shlex.split(line), *shortest)
 
 
 @runs("make demo", "report")

@@ -11,7 +11,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
-PAGES = [README, CONTRIBUTING, *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *(README, CONTRIBUTING),
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "examples").glob("*/README.md")),
+]
 EXAMPLES = sorted(p for p in (ROOT / "examples").iterdir() if p.is_file())
 DOCUMENTS = [*PAGES, ROOT / "CHANGELOG.md", *EXAMPLES]
 
