@@ -28,9 +28,10 @@ SHOW_VERSION := -c 'import sys; print("%d.%d" % sys.version_info[:2])'
 demo: $(STAMP) ## run the whole system on this machine with a simulated policy
 	@$(PY) reasoning_gym_environment.py demo $(ARGS)
 
-test: $(STAMP) ## run all tests, four files at a time (ARGS="-k name" to choose)
-	@echo "All tests, four files at a time: some six minutes on two cores (make quick: half a minute)."
-	@$(PY) -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+# Tests wait for processes at times, and every process of pytest imports all of them.
+test: $(STAMP) ## run all tests, a file more than cores at a time (ARGS="-k name" to choose)
+	@echo "All tests: some six minutes on two cores (make quick: half a minute)."
+	@$(PY) -m pytest --numprocesses $$(($$(nproc) + 1)) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 quick: $(STAMP) ## run the quick tests, which start no process, in half a minute
 	@echo "The tests that start no process and are not slow: half a minute on two cores (make test runs all)."

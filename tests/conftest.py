@@ -7,6 +7,7 @@ once for all tests of a pytest process: the fork server of the workers, the Atro
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import logging
 import os
@@ -98,6 +99,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(RootIsNoPackage())
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Let no later collection look at modules and items, which stay to the end."""
+    gc.enable()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -78,6 +78,34 @@ def test_each_run_of_a_folder_is_a_result_and_is_paired_with_the_first(
     assert difference["all"]["by_item"]["samples"] == 10
 
 
+def test_swapped_results_have_the_opposite_differences_also_by_task(capsys, tmp_path):
+    for task, way in {"chain_sum": "right", "gcd": "wrong"}.items():
+        sums(tmp_path, "a", lambda n, way=way: [way], task)
+        sums(tmp_path, "b", lambda n: ["right" if n < 5 else "wrong"], task)
+    a, b = tmp_path / "a", tmp_path / "b"
+    (there,) = numbers(capsys, a, b)["differences"]
+    (back,) = numbers(capsys, b, a)["differences"]
+    assert (there["of"], there["less"]) == (back["less"], back["of"]) == ("b", "a")
+    of_tasks = [
+        {task: pair["by_item"]["mean"] for task, pair in each["task"].items()}
+        for each in (there, back)
+    ]
+    assert of_tasks == [
+        {"chain_sum": -0.5, "gcd": 0.5},
+        {"chain_sum": 0.5, "gcd": -0.5},
+    ]
+    rows = [
+        line.split()[:4]
+        for paths in ((a, b), (b, a))
+        for line in compared(capsys, *paths, "--tasks").splitlines()
+        if line.startswith(" gcd ")
+    ]
+    assert rows == [
+        ["gcd", "0.000", "0.500", "0.500"],
+        ["gcd", "0.500", "0.000", "-0.500"],
+    ]
+
+
 def test_a_result_of_ours_is_paired_with_a_published_one_by_the_questions(
     capsys, tmp_path
 ):

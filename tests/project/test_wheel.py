@@ -50,9 +50,11 @@ def test_it_holds_every_file_of_the_program_and_nothing_else(
 def test_it_scores_in_an_environment_that_holds_nothing_else(
     wheel: Path, tmp_path: Path
 ) -> None:
-    run(sys.executable, "-m", "venv", tmp_path / "venv", folder=tmp_path)
+    venv, pip = (sys.executable, "-m", "venv"), (sys.executable, "-m", "pip")
+    run(*venv, "--without-pip", tmp_path / "venv", folder=tmp_path)
     python = tmp_path / "venv/bin/python"
-    done = run(python, "-m", "pip", "install", "--quiet", wheel, folder=tmp_path)
+    install = ("install", "--quiet", "--no-compile", wheel)
+    done = run(*pip, "--python", python, *install, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     (tmp_path / "script.py").write_text(SCRIPT)
     done = run(python, "script.py", folder=tmp_path)
@@ -65,20 +67,26 @@ def test_it_scores_in_an_environment_that_holds_nothing_else(
     assert "pip install 'reasoning-gym-environment[atropos]'" in refused.stderr
 
 
+@pytest.fixture(scope="module")
+def uv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("uv")
+    pip = (sys.executable, "-m", "pip", "install", "--quiet")
+    done = run(*pip, "--target", folder, "uv", folder=folder)
+    assert done.returncode == 0, done.stderr
+    return folder / "bin" / "uv"
+
+
 @pytest.mark.parametrize(
     ("trainer", "python"),
     [("trl", "3.11"), ("verifiers", "3.11"), ("verl", "3.12"), ("nemo-gym", "3.13")],
 )
 def test_the_newest_release_of_a_trainer_can_be_installed_beside_it(
-    wheel: Path, tmp_path: Path, trainer: str, python: str
+    wheel: Path, uv: Path, tmp_path: Path, trainer: str, python: str
 ) -> None:
-    run(sys.executable, "-m", "venv", "venv", folder=tmp_path)
-    run("venv/bin/pip", "install", "--quiet", "uv", folder=tmp_path)
-
     def versions(wanted: str, *options: str) -> list[str]:
         (tmp_path / "wanted.txt").write_text(wanted)
         how = ("--quiet", "--no-header", "--no-annotate", "--python-version", python)
-        argv = ("venv/bin/uv", "pip", "compile", *how, *options, "wanted.txt")
+        argv = (uv, "pip", "compile", *how, *options, "wanted.txt")
         return run(*argv, folder=tmp_path).stdout.splitlines()
 
     (newest,) = versions(trainer, "--no-deps")

@@ -379,14 +379,14 @@ def test_exactly_one_answer_is_an_answer(answers, between):
     ],
 )
 def test_megabytes_of_hostile_text_are_read_in_one_pass(piece):
-    assert answer_of(piece * (4_000_000 // len(piece))) is None
+    assert answer_of(piece * (2_000_000 // len(piece))) is None
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("piece", ["\\", r"\boxed{", r"\boxed{}", r"\boxed ", "{}"])
 def test_megabytes_of_boxes_are_read_in_one_pass(piece):
-    text = piece * (4_000_000 // len(piece))
+    text = piece * (2_000_000 // len(piece))
     assert answer_of(text, answer_format="boxed") is None
     assert answer_of(rf"\boxed{{{text}", answer_format="boxed") is None
 

@@ -30,7 +30,7 @@ NASTY = [
 LONE = "\ud800 half a pair \udfff <answer>1</answer>"
 """What only servers of text can send: no token decodes to it."""
 
-ENDLESS_TEXT = "<answer>" + "on " * 1_000_000
+ENDLESS_TEXT = "<answer>" + "on " * 300_000
 
 Script = Callable[[int], str]
 """From the number of a request, from 0, to the fault that it suffers; "" for none."""
