@@ -135,10 +135,14 @@ class ApiSession:
             self._http = aiohttp.ClientSession(connector=connector)
         status = None
         request = f"{method} {path}"
-        how: dict[str, Any] = {"headers": None if payload is None else headers}
-        how |= {"timeout": aiohttp.ClientTimeout(total=timeout_s)}
-        how |= {"allow_redirects": False, "data": payload}
-        sending = self._http.request(method, self.url + path, **how)
+        sending = self._http.request(
+            method,
+            self.url + path,
+            data=payload,
+            headers=None if payload is None else headers,
+            timeout=aiohttp.ClientTimeout(total=timeout_s),
+            allow_redirects=False,
+        )
         try:
             async with sending as http:
                 content = await http.read()

@@ -76,7 +76,7 @@ def quick_application(stock: FastAPI) -> FastAPI:
     middleware: list[Any] = list(stock.user_middleware)
     for i, each in enumerate(middleware):
         if each.cls is GZipMiddleware:
-            kwargs: Any = {**each.kwargs, "compresslevel": 1}
+            kwargs = dict(each.kwargs, compresslevel=1)
             middleware[i] = Middleware(GZipMiddleware, **kwargs)
     quick = FastAPI(title=stock.title, version=stock.version, middleware=middleware)
     quick.router.route_class = _QuickRoute

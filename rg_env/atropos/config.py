@@ -221,7 +221,7 @@ def with_model(
         if lacks and len(models) == 1:
             (name,) = models
         elif name not in models and (lacks or (models and not _takes_model(server))):
-            has = printable(", ".join([*models][:12])) or "no model"
+            has = printable(", ".join(list(models)[:12])) or "no model"
             where = f"openai.model_name: {without_path(server.base_url)} has {has}"
             but = f"not {shown(name)}; name one with --openai.model_name"
             raise SettingError(f"{where}, {but}")

@@ -7,6 +7,7 @@ sample without a score.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
 import time
@@ -142,24 +143,23 @@ class Evaluation:
             Group(self._whole(sampled[i]), first=files.known[i]["completion"], known=i)
             for i in files.missing
         )
-        model: Any = self._model
-        reward: Any = self._reward
-        if own_method(self._env, "rollout_and_score_eval", Hooks):
-            model = reward = OwnEvaluation(self._env)
         run = Run(
-            Given(groups),
-            model,
-            reward,
-            [files],
+            source=Given(groups),
+            model=self._model,
+            reward=self._reward,
+            sinks=[files],
             tries=1,
             fatal=(Exception,),
             on_given_up=files.give_up,
         )
+        if own_method(self._env, "rollout_and_score_eval", Hooks):
+            own = OwnEvaluation(self._env)
+            run = dataclasses.replace(run, model=own, reward=own)
         with WorkProgress("evaluation", len(files.missing), "completions") as progress:
             files.progress = progress
             await Window().run_all(run, self._env.config.max_eval_workers)
 
-    def _line(self, task: str, **fields: Any) -> Row:
+    def _line(self, task: str, fields: Row) -> Row:
         """Return a line of a task with the category, the model, a preset if any."""
         env = self._env
         preset = env.config.eval_preset
@@ -179,15 +179,19 @@ class Evaluation:
         if origin and handle.size > 1:
             origin["size"] = handle.size
         texts = {"question": entry["question"], "gold_answer": group.gold_answer}
-        return self._line(group.task, **origin, **texts, completion=number)
+        return self._line(group.task, {**origin, **texts, "completion": number})
 
     def _not_used(self) -> Iterator[Row]:
         items = self._env._items
         for spec, reason in [] if items is None else items.evaluation.missing:
-            origin = {"seed": spec.seed, "index": spec.index, "level": spec.level}
-            line = self._line(
-                spec.task, **origin, params=dict(spec.params), question=""
-            )
+            known = {
+                "seed": spec.seed,
+                "index": spec.index,
+                "level": spec.level,
+                "params": dict(spec.params),
+                "question": "",
+            }
+            line = self._line(spec.task, known)
             yield {**line, "outcome": NOT_USED, "reason": reason}
 
     async def _write_numbers(

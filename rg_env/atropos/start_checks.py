@@ -103,7 +103,8 @@ def check_batch(batch_size: int, group_size: int) -> None:
         logger.warning(
             "the trainer's batch of %d is no multiple of env.group_size %d: the API"
             " cannot make a batch of these groups alone, and does not report this",
-            *(batch_size, group_size),
+            batch_size,
+            group_size,
         )
 
 

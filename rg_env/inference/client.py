@@ -334,7 +334,7 @@ class Client(APIServer):
         replies = await self._post(CHAT, prompt, {**fields, "skip_reasoning": True})
         chats = [json.loads(b"".join(blocks)) for blocks in replies]
         choices = [choice for chat in chats for choice in chat["choices"]]
-        return ChatCompletion.construct(**{**chats[0], "choices": choices})
+        return ChatCompletion.construct(**dict(chats[0], choices=choices))
 
     async def _completion_wrapper(self, **fields: Any) -> Any:
         raise NotImplementedError("query for tokens or for a chat")

@@ -29,7 +29,8 @@ from rg_env.results.samples import NOT_USED, SCORES, Sample, finite
 Z_95 = 1.959963984540054
 
 Key = tuple[Any, ...]
-SCORE, OUTCOME = pl.col("score"), pl.col("outcome")
+SCORE = pl.col("score")
+OUTCOME = pl.col("outcome")
 HAS_SCORE = SCORE.is_not_null()
 RIGHT = SCORE >= 1.0
 WHOLE = ("all", "")
@@ -85,8 +86,10 @@ def plain(numbers: Mapping[str, Any]) -> dict[str, Any]:
 
 def row_of(sample: Sample, result: int = 0) -> Sequence[Any]:
     """Return the row of a sample, a value for each of `COLUMNS`."""
-    row, text = sample.row, sample.row.get("completion")
-    level, scores = finite(row.get("level")), row.get("scores") or {}
+    row = sample.row
+    text = sample.row.get("completion")
+    level = finite(row.get("level"))
+    scores = row.get("scores") or {}
     # A group is one line of a file; in samples of evaluations, equal items.
     line, dot, _ = str(row.get("place", "")).rpartition(".")
     return (
@@ -135,14 +138,17 @@ def _student_95(freedom: int) -> float:
 def _wilson(
     mean: float, variance: float, clusters: int, freedom: int
 ) -> tuple[float, float]:
-    n, z = float(clusters), Z_95
+    n = float(clusters)
+    z = Z_95
     # Rounding leaves a little variance where all scores are equal.
     if variance > 1e-12:
-        n, z = mean * (1 - mean) / variance, _student_95(freedom)
+        n = mean * (1 - mean) / variance
+        z = _student_95(freedom)
     centre = (mean + z**2 / (2 * n)) / (1 + z**2 / n)
     half = (z / (1 + z**2 / n)) * math.sqrt(mean * (1 - mean) / n + z**2 / (4 * n * n))
     # Rounding alone can put the mean of equal scores outside.
-    low, high = min(mean, centre - half), max(mean, centre + half)
+    low = min(mean, centre - half)
+    high = max(mean, centre + half)
     return max(0.0, low), min(1.0, high)
 
 
@@ -165,7 +171,9 @@ def estimates(
     """
     stratum = pl.lit(None) if clusters == "task" else pl.col("task")
     part = [*by, "stratum"]
-    n, total, number = pl.col("n"), pl.col("total"), pl.len().cast(pl.Float64)
+    n = pl.col("n")
+    total = pl.col("total")
+    number = pl.len().cast(pl.Float64)
     several = number.over(part) > 1
     middle = (total.sum() / n.sum()).over(part)
     factor = pl.when(several).then(number.over(part) / (number.over(part) - 1))
@@ -201,7 +209,8 @@ def estimates(
             low, high = within
         else:
             half = _student_95(count - strata) * math.sqrt(variance)
-            low, high = max(within[0], mean - half), min(within[1], mean + half)
+            low = max(within[0], mean - half)
+            high = min(within[1], mean + half)
         result[tuple(key)] = Estimate(mean, low, high, samples, count)
     return result
 
@@ -249,7 +258,8 @@ def results(
     and `pass_at_k` of items that have k > 1 completions with a score. Of the counts,
     `failed` are completions without a score, and `truncated` may be unknown.
     """
-    is_not_used, truncated = OUTCOME == NOT_USED, pl.col("truncated")
+    is_not_used = OUTCOME == NOT_USED
+    truncated = pl.col("truncated")
     means = {
         "by_item": estimates(table, by=by),
         "by_task": _by_task(table, by=by),
@@ -280,15 +290,16 @@ def paired(
     table: pl.DataFrame, first: int, second: int, by: Sequence[str] = PART
 ) -> dict[Key, Numbers]:
     """Return for each part the second result less the first one, on shared items."""
-    a, b = pl.col("a"), pl.col("b")
+    a = pl.col("a")
+    b = pl.col("b")
     of = {name: pl.col("result") == n for name, n in (("a", first), ("b", second))}
     items = (
         table.filter(HAS_SCORE, of["a"] | of["b"])
         .group_by(*by, "task", "item", maintain_order=True)
         .agg(**{name: SCORE.filter(is_of).mean() for name, is_of in of.items()})
     )
-    how: dict[str, Any] = {"by": by, "within": (-1.0, 1.0)}
-    by_item, by_task = estimates(items, b - a, **how), _by_task(items, b - a, **how)
+    by_item = estimates(items, b - a, by=by, within=(-1.0, 1.0))
+    by_task = _by_task(items, b - a, by=by, within=(-1.0, 1.0))
     counts = items.group_by(by, maintain_order=True).agg(
         pl.concat_list(c.filter((a + b).is_not_null()).mean() for c in (a, b)),
         only_first=b.is_null().sum(),

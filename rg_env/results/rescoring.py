@@ -81,8 +81,11 @@ def _read(sample: Sample) -> tuple[str | None, str]:
     # The template had begun the thinking: the text alone does not say so.
     is_open = sample.outcome == "unfinished_thinking"
     is_boxed = sample.row.get("answer_format") == "boxed"
-    how: Any = {"answer_format": "boxed"} if is_boxed else {}
-    read = extract_answer(text, thinking_open=is_open, **how)
+    read = extract_answer(
+        text,
+        thinking_open=is_open,
+        answer_format="boxed" if is_boxed else "tags",
+    )
     return read.answer, str(read.failure)
 
 
@@ -170,7 +173,7 @@ class Rescoring:
 
     def _give_none(self, group: Group, outcome: str, why: str) -> None:
         group.data = [
-            self._new(each, None, outcome, reason=why) for each in group.known
+            self._new(each, None, outcome, {"reason": why}) for each in group.known
         ]
 
     async def _scored(
@@ -189,9 +192,9 @@ class Rescoring:
             mine = [of.get(answer, Score(0.0, failure, None)) for of in scores]
             text = answer if answer is not None else sample.row.get("completion")
             if text is None and sample.score is None:  # the request failed
-                new.append(self._new(sample, None, failure, reason="no text"))
+                new.append(self._new(sample, None, failure, {"reason": "no text"}))
             elif any(score.outcome == "timeout" for score in mine):
-                new.append(self._new(sample, None, "timeout", reason=late))
+                new.append(self._new(sample, None, "timeout", {"reason": late}))
             else:
                 ours = mine[-1]
                 values = [sample.score, *(score.value for score in mine)]
@@ -202,11 +205,15 @@ class Rescoring:
                     "scores": dict(zip(SCORES, values, strict=True)),
                     "normalized": ours.normalized,
                 }
-                new.append(self._new(sample, ours.value, ours.outcome, **more))
+                new.append(self._new(sample, ours.value, ours.outcome, more))
         return new
 
     def _new(
-        self, sample: Sample, score: float | None, outcome: str, **more: Any
+        self,
+        sample: Sample,
+        score: float | None,
+        outcome: str,
+        more: Mapping[str, Any],
     ) -> Sample:
         task = self._library.tasks.get(sample.task)
         row = {
@@ -228,15 +235,23 @@ class Rescoring:
 
     async def _item(self, sample: Sample) -> tuple[dict[str, Any], Item]:
         """Make the item of a sample again; return its entry and the item."""
-        task, row = sample.task, sample.row
+        task = sample.task
+        row = sample.row
         if task not in self._library.tasks and task != MIXTURE:
             raise _NoItemError("unmatched", "no such task is installed")
         params = row.get("params", row.get("dataset", {}))
         try:
             if "seed" in row:
                 # As an item that was published.
-                job = (worker_jobs.make_entry, task, params, row["seed"], True, True)
-                entry = await self._pool.run(*job, deadline_s=ITEM_DEADLINE_S)
+                entry = await self._pool.run(
+                    worker_jobs.make_entry,
+                    task,
+                    params,
+                    row["seed"],
+                    True,
+                    True,
+                    deadline_s=ITEM_DEADLINE_S,
+                )
                 # A user message of another program may have words around the question.
                 if entry["question"] not in (sample.question or entry["question"]):
                     raise ANOTHER
@@ -244,8 +259,13 @@ class Rescoring:
                 config = json.dumps(params, sort_keys=True)
                 if (index := row.get("index")) is None:
                     raise _NoItemError("unmatched", "neither a seed nor an index")
-                call = (worker_jobs.dataset_entry, task, config, index)
-                entry = await self._pool.run(*call, deadline_s=DATASET_DEADLINE_S)
+                entry = await self._pool.run(
+                    worker_jobs.dataset_entry,
+                    task,
+                    config,
+                    index,
+                    deadline_s=DATASET_DEADLINE_S,
+                )
                 if entry["question"] != sample.question:
                     raise ANOTHER
         except STOPS:

@@ -35,7 +35,9 @@ from rg_env.stream.curriculum import Count
 
 logger = logging.getLogger(__name__)
 
-NUMBERS, SAMPLES, SETTINGS = "metrics.json", "samples.jsonl", "evaluate_config.yaml"
+NUMBERS = "metrics.json"
+SAMPLES = "samples.jsonl"
+SETTINGS = "evaluate_config.yaml"
 
 
 # -- the settings beside results -------------------------------------------------------
@@ -106,7 +108,8 @@ class RowWriter:
 
     def __init__(self, path: Path, wanted: Path, *, with_tokens: bool = True) -> None:
         self._file = LineFile(path).open()
-        self._wanted, self.with_tokens = wanted, with_tokens
+        self._wanted = wanted
+        self.with_tokens = with_tokens
         self._settings = ""
         self.rows_lost = 0
 
@@ -162,7 +165,8 @@ class RowWriter:
         file that has its `total` of rows is taken only if `even_complete`. The settings
         are written beside the first row.
         """
-        self._settings, reasons = settings, list[OSError]()
+        self._settings = settings
+        reasons = list[OSError]()
         numbered = (f"{self._wanted.stem}_{n}" for n in itertools.count(1))
         names = itertools.chain([self._wanted], map(self._wanted.with_stem, numbered))
         for path in itertools.takewhile(lambda path: path != self.path, names):
@@ -216,7 +220,9 @@ class _Row(msgspec.Struct):
 def read_resumed(path: Path) -> Resumed:
     """Read a file of rows; lines that are none are passed over, which is logged."""
     decoder = msgspec.json.Decoder(_Row)
-    sampled, results, damaged = set[int](), [], 0
+    sampled = set[int]()
+    results = []
+    damaged = 0
     with path.open("rb") as lines:
         for line in lines:
             release_gil()
@@ -309,7 +315,8 @@ class EvaluationFiles:
             self._file.path.parent.rmdir()
 
     def _log_end(self, how: str, file: LineFile) -> None:
-        folder, refused = file.path.parent, len(file.waiting) + file.lost
+        folder = file.path.parent
+        refused = len(file.waiting) + file.lost
         there = f"{len(self._done) + self._kept - refused} of {len(self.known)}"
         option = f"; --env.data_dir_to_save_evals {folder} continues it"
         option = option if self._resumes else ""
@@ -339,7 +346,9 @@ class EvaluationFiles:
                     self._done = [row for row in rows if row.get("score") is not None]
                     logger.info(
                         "continuing the evaluation in %s: %d of %d samples are there",
-                        *(folder, len(self._done), len(self.known)),
+                        folder,
+                        len(self._done),
+                        len(self.known),
                     )
             except BlockingIOError:
                 continue  # another process writes it

@@ -97,8 +97,14 @@ def brief(row: Row) -> Row:
 
 def sample_of(row: Row) -> Sample:
     """Return the sample that a line is of."""
-    texts = row["task"], row.get("category", ""), row.get("question", "")
-    return Sample(*texts, row.get("score"), row["outcome"], brief(row))
+    return Sample(
+        task=row["task"],
+        category=row.get("category", ""),
+        question=row.get("question", ""),
+        score=row.get("score"),
+        outcome=row["outcome"],
+        row=brief(row),
+    )
 
 
 def read_rows(path: Path) -> list[Row]:

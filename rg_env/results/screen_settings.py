@@ -36,7 +36,8 @@ class ScreenRun:
     """One screen of a run; `config` has the settings of the screen itself."""
 
     def __init__(self, run: Any, groups_each: int | None, rows: str) -> None:
-        self._run, self._groups_each = run, groups_each
+        self._run = run
+        self._groups_each = groups_each
         if run.group_size < 2:
             allowed = "at least 2 in a screen: one rollout has no variance"
             raise not_allowed("env.group_size", run.group_size, allowed)
@@ -57,7 +58,9 @@ class ScreenRun:
 
     def begin(self, stream: Stream) -> int:
         """Return how many groups are screened of what the run may sample."""
-        self._stream, run, each = stream, self._run, self._groups_each
+        self._stream = stream
+        run = self._run
+        each = self._groups_each
         tasks = [choice.task for choice in stream.choices]
         if len(set(tasks)) < len(tasks):
             why = "one is chosen with several parameters, which a screen cannot tell"
@@ -82,7 +85,8 @@ class ScreenRun:
     ) -> dict[str, Any]:
         """Return what the user has set, with the tasks that are kept, by section."""
         kept = [task for task in tasks if not task.left_out]
-        difficulty, mode = self._stream.difficulty, self._run.complexity_mode
+        difficulty = self._stream.difficulty
+        mode = self._run.complexity_mode
         params = {c.task: dict(c.params) for c in self._stream.choices}
         levels: dict[str, Any] = {
             t.task: list(t.levels) if t.levels else difficulty.fixed_level(t.task)
@@ -101,5 +105,7 @@ class ScreenRun:
 
 def screen_text(settings: Mapping[str, Any]) -> str:
     """Return settings as YAML, in a file that the next screen may replace."""
-    how: dict[str, Any] = {"sort_keys": False, "default_flow_style": None, "width": 88}
-    return f"{HEAD}\n{yaml.safe_dump(dict(settings), **how)}"
+    text = yaml.safe_dump(
+        dict(settings), sort_keys=False, default_flow_style=None, width=88
+    )
+    return f"{HEAD}\n{text}"

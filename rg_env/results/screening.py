@@ -74,7 +74,8 @@ def _share(bands: Sequence[Sums]) -> Estimate | None:
 
 
 def _is_poor(end: Sequence[Sums], rest: Sequence[Sums]) -> bool:
-    one, other = _share(end), _share(rest)
+    one = _share(end)
+    other = _share(rest)
     if one is None or other is None:
         return False
     return one.high < min(other.low, POOR * other.mean)
@@ -82,12 +83,16 @@ def _is_poor(end: Sequence[Sums], rest: Sequence[Sums]) -> bool:
 
 def _remaining(bands: Sequence[Sums]) -> tuple[int, int]:
     """Return the bands without poor ends, the shortest taken first."""
-    first, last, size = 0, len(bands), 1
+    first = 0
+    last = len(bands)
+    size = 1
     while size < last - first:
         if _is_poor(bands[last - size : last], bands[first : last - size]):
-            last, size = last - size, 1
+            last = last - size
+            size = 1
         elif _is_poor(bands[first : first + size], bands[first + size : last]):
-            first, size = first + size, 1
+            first = first + size
+            size = 1
         else:
             size += 1
     return first, last
@@ -107,10 +112,12 @@ def _task_screen(
         bands[min(number - 1, int(place * number))].append(sums)
     totals = [_total(band) for band in bands]
     first, last = _remaining(totals)
-    kept, width = totals[first:last], (high - low) / number
+    kept = totals[first:last]
+    width = (high - low) / number
     levels = bounds and (round(low + first * width, 4), round(low + last * width, 4))
     count, _, completions, *means = _total(kept)
-    variance, left_out = _share(kept), "no group"
+    variance = _share(kept)
+    left_out = "no group"
     if variance is not None:
         means = [total / completions for total in means]
         left_out = "too easy" if means[0] >= MOSTLY else "too hard"

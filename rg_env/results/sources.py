@@ -83,7 +83,8 @@ def _talk(messages: object) -> Row:
 
 def _origin(row: Row) -> Row:
     params = dict(row.get("params", row.get("parameters")) or {})
-    seed, size = row.get("seed"), row.get("size")
+    seed = row.get("seed")
+    size = row.get("size")
     dataset = row.get("dataset", row.get("config"))
     if dataset is None and seed is not None and size is None:
         return {"seed": seed, "params": params}
@@ -162,7 +163,8 @@ def _rows(value: Any, run: str) -> Iterator[Row]:
 
 def _sample(row: Row) -> Sample:
     """Return the sample of a row; `ValueError` if it has no task or no answer."""
-    task, score = row.get("task"), finite(row.get("score"))
+    task = row.get("task")
+    score = finite(row.get("score"))
     if score is not None:
         # Sums of shares end a little above 1; 59.4 is no score.
         near = min(1.0, max(0.0, score))
@@ -179,8 +181,14 @@ def _sample(row: Row) -> Sample:
     category = texts["category"] or CATEGORIES.get(task, "other")
     (task + category + word).encode()  # which half a character cannot be
     # A file repeats them for each completion, and all samples are kept in memory.
-    item = (sys.intern(task), sys.intern(category), sys.intern(row["question"] or ""))
-    return Sample(*item, score, word, row)
+    return Sample(
+        task=sys.intern(task),
+        category=sys.intern(category),
+        question=sys.intern(row["question"] or ""),
+        score=score,
+        outcome=word,
+        row=row,
+    )
 
 
 # -- files -----------------------------------------------------------------------------
@@ -245,7 +253,8 @@ class Sources:
                     progress.advance(by=len(line) / KB)
 
     def _samples_of(self, file: Path, number: int, line: bytes) -> Iterator[Sample]:
-        kind, place = "damaged", f"{file}, line {number}" if number else str(file)
+        kind = "damaged"
+        place = f"{file}, line {number}" if number else str(file)
         try:
             value = json.loads(line, parse_float=_finite, parse_constant=_finite)
             kind = "foreign"

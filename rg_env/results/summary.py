@@ -38,7 +38,8 @@ from rg_env.results.numbers import (
 from rg_env.results.samples import NOT_USED, SCORES, Sample
 from rg_env.results.terminal import NumberTable
 
-BY, BEST = ("by_item", "by_task"), ("best_of_k", "pass_at_k")
+BY = ("by_item", "by_task")
+BEST = ("best_of_k", "pass_at_k")
 
 
 def _mean(value: Estimate | None) -> str:
@@ -254,7 +255,8 @@ def rescored_numbers(table: pl.DataFrame) -> dict[str, Any]:
     )
     numbers: dict[str, Any] = {"all": {}, "tasks": {}}
     for row in of_parts.sort(PART).iter_rows(named=True):
-        kind, name = row.pop("kind"), row.pop("name")
+        kind = row.pop("kind")
+        name = row.pop("name")
         row["without_score"] = dict(Counter(row["without_score"]).most_common())
         numbers |= {"all": row} if kind == "all" else {}
         numbers["tasks"] |= {name: row} if kind == "task" else {}

@@ -11,7 +11,6 @@ import logging
 import os
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -38,8 +37,12 @@ class NumberTable(Table):
     """
 
     def __init__(self, name: str, numbers: Sequence[str], title: str = "") -> None:
-        how: Any = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
-        super().__init__(title=title, title_justify="left", **how)
+        super().__init__(
+            title=title,
+            title_justify="left",
+            box=box.SIMPLE_HEAD,
+            padding=(0, 1, 0, 0),
+        )
         self.add_column(name, overflow="fold")
         for heading in numbers:
             self.add_column(heading, overflow="fold", justify="right")
@@ -48,7 +51,8 @@ class NumberTable(Table):
         self, console: Console, options: ConsoleOptions
     ) -> RenderResult:
         """Draw the columns that have room, and name the others below."""
-        whole, widest = self.columns, options.update(width=PIPE_WIDTH)
+        whole = self.columns
+        widest = options.update(width=PIPE_WIDTH)
         while len(self.columns) > 2:
             if self.__rich_measure__(console, widest).maximum <= options.max_width:
                 break
@@ -73,7 +77,9 @@ class WorkProgress:
     def __init__(
         self, title: str, total: float = 0, unit: str = "", done: int = 0
     ) -> None:
-        self._title, self._total, self._unit = title, total, unit
+        self._title = title
+        self._total = total
+        self._unit = unit
         self.done: float = done
         self._before = done
         self._began_s = self._logged_s = time.monotonic()
@@ -107,7 +113,8 @@ class WorkProgress:
     def advance(self, note: str = "", by: float = 1) -> None:
         """Count `by` more as done; `note` is shown beside the bar."""
         self.done += by
-        line, now_s = self._line(note), time.monotonic()
+        line = self._line(note)
+        now_s = time.monotonic()
         self._bar.update(self._task, advance=by, description=line)
         is_due = now_s - self._logged_s >= LINE_EVERY_S or self.done == self._total
         if is_due and by > 0 and not self._has_bar:

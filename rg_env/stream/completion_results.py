@@ -112,6 +112,7 @@ def score(
         TypeError: The completions are no sequence of texts.
 
     Example:
+        >>> item = Item("gcd", seed=7)
         >>> score(item, ["I do not know.", f"<answer>{item.gold}</answer>"])[1].value
         1.0
     """

@@ -57,9 +57,7 @@ class GroupScorer:
     """Scores groups of answers in a worker pool.
 
     Example:
-        >>> scorer = GroupScorer(shared_pool())
-        >>> scorer.score_blocking(item, item.entry, "12").value
-        1.0
+        score = GroupScorer(pool).score_blocking(item, item.entry, "12")
     """
 
     pool: WorkerPool

@@ -33,8 +33,7 @@ class ItemMaker:
         events: Number of rejected attempts, and of draws that `avoided` left no item.
 
     Example:
-        >>> run_blocking(partial(ItemMaker().first_usable, attempts=attempts), pool)
-        <gcd train #0>
+        item = await ItemMaker().first_usable(pool, attempts)
     """
 
     deadline_s: float = MAKING_DEADLINE_S

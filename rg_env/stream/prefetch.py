@@ -80,9 +80,8 @@ class PrefetchedItems:
         events: `items_overtaken` counts the items that others overtook.
 
     Example:
-        >>> items = PrefetchedItems(stream, make)
-        >>> await items.next()
-        <gcd train #0>
+        items = PrefetchedItems(stream, make)
+        item = await items.next()
     """
 
     def __init__(

@@ -119,8 +119,8 @@ class guard:  # noqa: N801 - it is used as a function
 
     Example:
         >>> reward = guard("statistics:correlation", cpu_seconds=5)
-        >>> reward([1, 2, 3], [1, 2, 4]), reward([1], [2]), reward.counts["raised"]
-        (0.9819805060619657, None, 1)
+        >>> reward([1, 2, 3], [2, 4, 6]), reward([1], [2]), reward.counts["raised"]
+        (1.0, None, 1)
     """
 
     def __init__(

@@ -31,8 +31,8 @@ def own_modules(names: str | Sequence[str]) -> tuple[str, ...]:
     """Return modules of a user's own tasks, with absolute paths.
 
     Example:
-        >>> own_modules("own.py")
-        ('/home/me/own.py',)
+        >>> own_modules(["package.own"])
+        ('package.own',)
 
     Raises:
         SettingError: A module is not a name or a file.

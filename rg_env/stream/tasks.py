@@ -192,8 +192,8 @@ class Tasks:
         meanwhile.
 
         Example:
-            >>> with contextlib.closing(tasks.ahead()) as items:
-            ...     item = next(items)
+            with contextlib.closing(tasks.ahead()) as items:
+                item = next(items)
         """
         stream = self._prepared()
         pool = shared_pool(self.task_modules)
