@@ -146,7 +146,7 @@ def test_no_step_that_asks_for_something_is_missed(interval, before, now, expect
 
 
 @pytest.mark.parametrize(
-    ("handling", "in_window", "may"),
+    ("handling", "in_flight", "may"),
     [
         (EvalHandlingEnum.NONE, 3, True),
         (EvalHandlingEnum.LIMIT_TRAIN, 1, True),
@@ -155,11 +155,11 @@ def test_no_step_that_asks_for_something_is_missed(interval, before, now, expect
     ],
 )
 def test_an_evaluation_leaves_as_many_groups_as_the_setting_says(
-    handling, in_window, may
+    handling, in_flight, may
 ):
     env = Hooks(eval_handling=handling)
-    env._window.workers |= set(range(in_window))
-    env._querying |= set(range(in_window))
+    env._window.workers |= set(range(in_flight))
+    env._querying |= set(range(in_flight))
     assert env._may_start() is True
     env.eval_runner = SimpleNamespace(done=lambda: False)
     assert env._may_start() is may
@@ -177,22 +177,22 @@ def status(queue=0, own=0, step=0, pack=8):
     }
 
 
-def started(queue=0, querying=0, in_window=0, own=0, step=0, **changes):
+def started(queue=0, querying=0, in_flight=0, own=0, step=0, **changes):
     """Return how many groups are started, of eight that may be in flight."""
     given = {"group_size": 8, "batch_size": 64, "total_steps": 10**6}
     env = Hooks(**(given | changes))
     env.max_num_workers, env.derived_batch_size = 8, 64
     env._session.status = status(queue, own, step)
     env._querying |= set(range(querying))
-    env._window.workers |= set(range(in_window))
+    env._window.workers |= set(range(in_flight))
     while env._may_start():
         env._querying.add(-len(env._querying) - 1)
         env._window.workers.add(-len(env._window.workers) - 1)
-    return len(env._window.workers) - in_window
+    return len(env._window.workers) - in_flight
 
 
 @pytest.mark.parametrize(("queue", "allowed"), [(0, 8), (17, 7), (23, 1), (24, 0)])
-def test_groups_in_window_and_in_the_queue_stay_within_the_offpolicy_bound(
+def test_groups_in_flight_and_in_the_queue_stay_within_the_offpolicy_bound(
     queue, allowed
 ):
     assert started(queue) == allowed
@@ -203,8 +203,8 @@ def test_a_bound_of_0_batches_is_no_bound():
 
 
 def test_a_group_that_has_its_replies_leaves_its_place_to_another():
-    assert started(querying=8, in_window=8) == 0
-    assert started(querying=5, in_window=8) == 3
+    assert started(querying=8, in_flight=8) == 0
+    assert started(querying=5, in_flight=8) == 3
 
 
 def test_an_instance_with_a_minimum_goes_on_while_others_fill_the_queue():
@@ -213,13 +213,13 @@ def test_an_instance_with_a_minimum_goes_on_while_others_fill_the_queue():
 
 
 @pytest.mark.parametrize(
-    ("queue", "in_window", "allowed"), [(0, 0, 8), (3, 0, 5), (3, 4, 1), (3, 5, 0)]
+    ("queue", "in_flight", "allowed"), [(0, 0, 8), (3, 0, 5), (3, 4, 1), (3, 5, 0)]
 )
 @pytest.mark.parametrize("minimum", [None, 1.0])
 def test_no_more_groups_are_started_than_the_run_needs(
-    queue, in_window, allowed, minimum
+    queue, in_flight, allowed, minimum
 ):
-    at_work = {"querying": in_window, "in_window": in_window, "step": 10}
+    at_work = {"querying": in_flight, "in_flight": in_flight, "step": 10}
     last = {"total_steps": 10, "min_batch_allocation": minimum}
     assert started(queue, **at_work, **last) == allowed
 

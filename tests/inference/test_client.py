@@ -190,8 +190,8 @@ async def through_our_requests(kind, url):
     how = {"temperature": 0.7, "top_p": 0.9, "group_size": 3, "max_token_length": 2000}
     env = build_env(url, kind, **how)
     prompt = await env._requests.prompts.render(MESSAGES)
-    item, limit = (MESSAGES, None, None), len(prompt.tokens) + 500
-    rows = await env._requests.query(item, limit)
+    env.config.max_token_length = len(prompt.tokens) + 500
+    rows = await env._model.query((MESSAGES, None, None))
     await env.close()
     names = ("finish_reason", "tokens", "masks", "logprobs")
     return [
