@@ -73,16 +73,18 @@ from atroposlib.envs.server_handling.server_manager import (
 from rg_env import logs
 from rg_env.atropos import start_checks
 from rg_env.atropos.api_client import ApiSession
+from rg_env.atropos.completions import Completions
 from rg_env.atropos.config import ReasoningGymEnvConfig, server_list
-from rg_env.atropos.delivery import Trainer
 from rg_env.atropos.evaluation_run import Evaluation
-from rg_env.atropos.group_rewards import GroupRewards, Levels, ShapedRewards
 from rg_env.atropos.hooks import with_hooks
+from rg_env.atropos.item_prompts import ItemPrompts
+from rg_env.atropos.new_items import NewItems
 from rg_env.atropos.old_names import OldNames, view
 from rg_env.atropos.process_run import Processing
-from rg_env.atropos.rollout_requests import Completions, NewItems, RolloutRequests
-from rg_env.atropos.serve_loop import Serving
-from rg_env.atropos.trainer_groups import Checks, RolloutTables, TrainerData
+from rg_env.atropos.rewards import GroupRewards, Levels, ShapedRewards
+from rg_env.atropos.serve_run import Serving
+from rg_env.atropos.trainer import Trainer
+from rg_env.atropos.trainer_data import Checks, RolloutTables, TrainerData
 from rg_env.atropos.wandb_run import Reporting
 from rg_env.demo.simulated_model import SimulatedClient
 from rg_env.executor import in_thread
@@ -237,12 +239,11 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         config = self.config
         servers = self._servers
         metrics = self.metrics
-        limit = lambda: self.limit_tokens  # noqa: E731
-        requests = RolloutRequests(config, self.tokenizer, server)
-        self._requests = requests
-        self._new_items = NewItems(requests, limit, metrics.events)
-        self._model = Completions(requests, servers, "train", limit)
-        self._rewards = ShapedRewards(config, self._own, limit)
+        prompts = ItemPrompts(config, self.tokenizer, server)
+        self._prompts = prompts
+        self._new_items = NewItems(prompts, lambda: self.limit_tokens, metrics.events)
+        self._model = Completions(prompts, servers, "train", lambda: self.limit_tokens)
+        self._rewards = ShapedRewards(config, self._own, lambda: self.limit_tokens)
         self._trainer_data = TrainerData(config, server)
         levels = Levels(self._feedback)
         self._scored_sinks = [levels, metrics, self._dumps, self._trainer_data]
@@ -257,8 +258,9 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
             backlog=self.backlog,
             events=metrics.events,
         )
-        eval_limit = lambda: self.eval_limit_tokens  # noqa: E731
-        eval_model = Completions(requests, servers, "eval", eval_limit)
+        eval_model = Completions(
+            prompts, servers, "eval", lambda: self.eval_limit_tokens
+        )
         self._eval_rewards = GroupRewards(config, self._own)
         self._evaluation = Evaluation(self, eval_model, self._eval_rewards)
 
@@ -310,7 +312,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         if system_prompt is not SYSTEM_PROMPT:  # assigned: a setting, which files name
             config.system_prompt = config.system_prompt or system_prompt
         start_checks.check_template(config.tokenizer_name, self.tokenizer)
-        self._requests.check_limit(self.limit_tokens)
+        self._prompts.check_limit(self.limit_tokens)
         if self._pool is None:  # else a command has checked its settings with it
             self._pool = start_checks.workers_of(config)
         self._rewards.pool = self._eval_rewards.pool = self._pool
@@ -321,7 +323,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         self._items = items = await prepare_items(self._pool, config, self._feedback)
         self._new_items.items = items
         self._dumps.versions |= items.library.versions
-        self._requests.take_published_prompt(items.library.system_prompt)
+        self._prompts.take_published_prompt(items.library.system_prompt)
         if self._kind:
             items.patience_s = PATIENCE_S
         logger.info(
@@ -356,7 +358,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
     async def _live(self, kind: str, work: Coroutine[Any, Any, None]) -> None:
         """Run a command of this kind until it ends or a signal stops it."""
         self._kind = kind
-        request = partial(self._requests.probe_request, kind)
+        request = partial(self._prompts.probe_request, kind)
         probed = self._servers.unless_refused(work, request)
         await self._lifetime.run(probed, self.close)
 

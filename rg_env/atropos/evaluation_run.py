@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from rg_env.atropos import start_checks
-from rg_env.atropos.group_rewards import GroupRewards
+from rg_env.atropos.completions import Completions
 from rg_env.atropos.hooks import Hooks, Own, group_at_work, own_method, working_on
-from rg_env.atropos.rollout_requests import Completions
+from rg_env.atropos.rewards import GroupRewards
 from rg_env.executor import in_thread
 from rg_env.inference.connection import sampling_extra_of
 from rg_env.results.result_files import NUMBERS, EvaluationFiles, settings_text
@@ -88,7 +88,7 @@ class Evaluation:
 
     def _whole(self, item: Any) -> Any:
         entry, dataset = tuple(item)[-2:]
-        requests = self._env._requests
+        requests = self._env._prompts
         return requests.messages(entry["question"], evaluates=True), entry, dataset
 
     async def make_items(self) -> None:
@@ -110,7 +110,7 @@ class Evaluation:
         is_alone = env.process_mode
         if is_alone:  # a training run has others to go on with
             questions = [entry["question"] for entry, _ in items]
-            await env._requests.check_evaluation(questions, env.eval_limit_tokens)
+            await env._prompts.check_evaluation(questions, env.eval_limit_tokens)
         completions = range(config.eval_completions)
         known = [
             self._known(entry, handle, n)

@@ -27,9 +27,10 @@ from typing import TYPE_CHECKING, Any
 
 from atroposlib.envs.base import BaseEnv, ScoredDataGroup
 
-from rg_env.atropos.group_rewards import GroupRewards
-from rg_env.atropos.rollout_requests import Completions, NewItems
-from rg_env.atropos.trainer_groups import Checks
+from rg_env.atropos.completions import Completions
+from rg_env.atropos.new_items import NewItems
+from rg_env.atropos.rewards import GroupRewards
+from rg_env.atropos.trainer_data import Checks
 from rg_env.run.group import Ending, Group, Ledger, rollouts_in
 from rg_env.run.loop import Lost, Refused, Run, Sink
 from rg_env.stream.group_scorer import ScoringUnavailableError

@@ -49,12 +49,11 @@ async def test_a_prompt_that_leaves_no_room_is_replaced():
         lengths = []
         for _ in range(10):
             messages, *_ = await env.get_next_item()
-            lengths.append(len((await env._requests.prompts.render(messages)).tokens))
+            lengths.append(len((await env._prompts.prompts.render(messages)).tokens))
         env.config.max_token_length = sorted(lengths)[5]
         messages, *_ = await env.get_next_item()
         assert (
-            len((await env._requests.prompts.render(messages)).tokens)
-            < env.limit_tokens
+            len((await env._prompts.prompts.render(messages)).tokens) < env.limit_tokens
         )
 
 

@@ -86,7 +86,7 @@ async def beside(*scripts, **settings):
 
 async def query(env):
     """Query four completions, as a group does."""
-    prompt = await env._requests.prompts.render(env._requests.messages("2 + 2"))
+    prompt = await env._prompts.prompts.render(env._prompts.messages("2 + 2"))
     return await env._servers.generate(prompt, 4, Sampling(64, 1.0, 1.0, "train"))
 
 
@@ -101,7 +101,7 @@ async def query_often(env, times, at_once=8):
 
 
 def an_item(env):
-    return env._requests.messages("2 + 2"), ENTRY_OF_FOUR, Exact()
+    return env._prompts.messages("2 + 2"), ENTRY_OF_FOUR, Exact()
 
 
 def said(logged):

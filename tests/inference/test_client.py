@@ -189,7 +189,7 @@ async def through_the_hosts_managed_server(kind, url):
 async def through_our_requests(kind, url):
     how = {"temperature": 0.7, "top_p": 0.9, "group_size": 3, "max_token_length": 2000}
     env = build_env(url, kind, **how)
-    prompt = await env._requests.prompts.render(MESSAGES)
+    prompt = await env._prompts.prompts.render(MESSAGES)
     env.config.max_token_length = len(prompt.tokens) + 500
     rows = await env._model.query((MESSAGES, None, None))
     await env.close()

@@ -127,7 +127,7 @@ def sampled(server, kind="vllm", n=2, max_tokens=9999, left=()):
             for each in env.server.servers:
                 each.is_up = True  # these replies are all to groups
                 each.route = CHAT if kind == "openai" else ATROPOS
-            prompt = render_prompt(env.tokenizer, env._requests.messages("2 + 2?"))
+            prompt = render_prompt(env.tokenizer, env._prompts.messages("2 + 2?"))
             sampling = Sampling(max_tokens, 1.0, 1.0, "train")
             try:
                 made = await env._servers.generate(prompt, n, sampling)

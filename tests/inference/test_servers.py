@@ -55,7 +55,7 @@ class Bare(ReasoningGymEnv):
         self._servers.start(give_up_after_s=give_up)
 
     async def get_next_item(self):
-        return self._requests.messages("2 + 2"), ENTRY_OF_FOUR, Exact()
+        return self._prompts.messages("2 + 2"), ENTRY_OF_FOUR, Exact()
 
 
 def bare(*urls, kind="vllm", model=MODEL, key="x", cls=Bare, **changes):

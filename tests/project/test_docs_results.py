@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 
-from rg_env.atropos.group_rewards import scored_rollout
+from rg_env.atropos.rewards import scored_rollout
 from rg_env.inference.connection import refusal
 from rg_env.results.samples import Sample
 from rg_env.results.summary import EvalSummary

@@ -66,7 +66,7 @@ def generated(odd, kind="openai", trains=False, **changes):
             env = ReasoningGymEnv(env_config(), [settings_of(url, kind, **changes)])
             if trains:
                 env._servers.require_tokens()
-            prompt = await env._requests.prompts.render(env._requests.messages("2 + 2"))
+            prompt = await env._prompts.prompts.render(env._prompts.messages("2 + 2"))
             try:
                 sampling = Sampling(9, 1.0, 1.0, "train")
                 return await env._servers.generate(prompt, 2, sampling)

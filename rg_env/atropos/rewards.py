@@ -8,8 +8,8 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from rg_env.atropos.completions import completion_tokens
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.atropos.rollout_requests import completion_tokens
 from rg_env.reward.extraction import Extraction
 from rg_env.reward.score import Score, as_unit, outcome_of
 from rg_env.run.group import Group, Rollout, has_variance

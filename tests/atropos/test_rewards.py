@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from rg_env.atropos.group_rewards import penalise_length
+from rg_env.atropos.rewards import penalise_length
 from rg_env.run.group import Group
 from tests.support.parts import RIGHT, WRONG, build_env, rollout
 

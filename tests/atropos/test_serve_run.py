@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 from atroposlib.envs.base import EvalHandlingEnum
 
-from rg_env.atropos import serve_loop
-from rg_env.atropos.serve_loop import Serving, groups_to_the_end
+from rg_env.atropos import serve_run
+from rg_env.atropos.serve_run import Serving, groups_to_the_end
 from rg_env.run.checkpoints import passed
 from rg_env.run.group import Ledger
 from rg_env.run.loop import Run, Window
@@ -65,7 +65,7 @@ def served(env):
 
 
 def test_each_turn_checks_the_step_until_the_run_is_complete(monkeypatch):
-    monkeypatch.setattr(serve_loop, "TICK_S", 0.01)
+    monkeypatch.setattr(serve_run, "TICK_S", 0.01)
     env = Hooks(total_steps=3)
 
     async def add_train_workers():
@@ -85,7 +85,7 @@ def test_each_turn_checks_the_step_until_the_run_is_complete(monkeypatch):
 
 
 def test_steps_are_looked_at_while_an_item_is_being_made(monkeypatch):
-    monkeypatch.setattr(serve_loop, "TICK_S", 0.01)
+    monkeypatch.setattr(serve_run, "TICK_S", 0.01)
     env = Hooks(total_steps=10**9)
 
     async def get_next_item():
@@ -102,7 +102,7 @@ def test_steps_are_looked_at_while_an_item_is_being_made(monkeypatch):
 
 
 def test_the_status_is_read_again_only_when_nobody_has_read_it_for_a_while(monkeypatch):
-    monkeypatch.setattr(serve_loop, "TICK_S", 0.01)
+    monkeypatch.setattr(serve_run, "TICK_S", 0.01)
     env = Hooks(total_steps=10**9)
     env._may_start = lambda: False
 

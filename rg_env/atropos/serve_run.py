@@ -155,7 +155,7 @@ class Serving(Hooks):
         if max_token_len != -1:
             self.max_token_len = max_token_len
         start_checks.check_batch(config.batch_size, config.group_size)
-        self._requests.check_limit(self.limit_tokens)
+        self._prompts.check_limit(self.limit_tokens)
 
     async def get_status(self) -> None:
         """Read the API's status; register again where it has forgotten us."""

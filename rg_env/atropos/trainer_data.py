@@ -8,8 +8,8 @@ from typing import Any
 
 from atroposlib.envs.base import APIServerConfig, BaseEnv
 
+from rg_env.atropos.completions import completion_tokens
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.atropos.rollout_requests import completion_tokens
 from rg_env.executor import in_thread
 from rg_env.inference.connection import sampling_extra_of
 from rg_env.run.group import Ending, Group, has_variance, listed, rollouts_in
