@@ -154,9 +154,9 @@ class Difficulty:
         if task not in self.scales:
             return 0.0
         scale = self.scales[task]
-        steps = scale.steps
+        steps = list(scale.steps)
         if level is not None:
-            steps = [scale.step_at(level, rounding) for rounding in (0, 1)]
+            steps = [scale.step_at(level, mix) for mix in (0, 1)]
         return max(step.item_ms or 0.0 for step in steps)
 
     def params_at(self, task: str, level: float | None, seed: int) -> dict[str, Any]:
