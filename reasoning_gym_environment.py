@@ -394,6 +394,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
 
     async def _evaluate_alone(self) -> None:
         await self._set_up_alone()
+        await self._evaluation.make_items()  # which the hook of a subclass may read
         await self.evaluate()
         if (folder := self._evaluation.folder) is not None:
             self._dumps.put_numbers(folder / METRICS)
