@@ -59,8 +59,8 @@ pictures: $(STAMP) ## remake the pictures of the documents (needs chromium)
 try-vllm: $(STAMP) ## try a real `vllm serve` without a GPU (3.5 GB; ARGS="--python PATH")
 	@$(PY) examples/try_vllm/try_vllm.py $(ARGS)
 
-train-small: $(TORCH_STAMP) ## train a small model in two minutes, without a GPU
-	@$(TORCH_VENV)/bin/python examples/train_small/train.py
+train-small: $(TORCH_STAMP) ## train a small model in two minutes, without a GPU (ARGS=60000 completions)
+	@$(TORCH_VENV)/bin/python examples/train_small/train.py $(ARGS)
 
 lock: ## remake constraints.txt (ARGS=--upgrade moves every pin)
 	@echo "Resolving for Python 3.10 and newer (about half a minute)."

@@ -27,7 +27,7 @@ from statistics import fmean
 from typing import Any
 
 from rg_env import shutdown
-from rg_env.results.numbers import (
+from rg_env.results.estimates import (
     Estimate,
     estimates,
     paired,

@@ -1,7 +1,7 @@
 """A small model learns a task of this library by GRPO, in one process and in minutes.
 
     pip install . torch
-    python examples/train_small/train.py
+    python examples/train_small/train.py [COMPLETIONS]
 
 Where items come from, what a completion is worth and who is told are arguments of
 `train`, which the studies replace.
@@ -262,7 +262,7 @@ def without(items: Iterable[Item], questions: Container[str]) -> Iterator[Item]:
     return (item for item in items if item.question.casefold() not in questions)
 
 
-def main() -> None:
+def main(completions: int = 160_000) -> None:
     """Train on one task and say what has come of it."""
     use_one_thread()
     words = {"spell_backward": {"min_word_len": 3, "max_word_len": 5}}
@@ -275,10 +275,12 @@ def main() -> None:
         policy = new_policy(shown, right, seed=0)
         warm_start(policy, shown, right, scores, 0.4, seed=0)
         print("held-out score:", mean_of(evaluate(policy, held_out, scores, None)))
-        for played in train(policy, unseen, scores, tasks.feedback, 160_000, seed=0):
+        for played in train(
+            policy, unseen, scores, tasks.feedback, completions, seed=0
+        ):
             print(played)
     print("held-out score:", mean_of(evaluate(policy, held_out, scores, None)))
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(int, sys.argv[1:]))

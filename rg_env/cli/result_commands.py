@@ -97,7 +97,7 @@ def _results(
     """
     import polars as pl
 
-    from rg_env.results.numbers import HAS_SCORE, row_of, table_of
+    from rg_env.results.estimates import HAS_SCORE, row_of, table_of
 
     by_path = [Sources(files_of([path])) for path in paths]
     results = dict[tuple[int, str], int]()
@@ -188,7 +188,7 @@ def rescore(
     scorer with normalization. Items are made again; if the library now makes another
     item, the completion gets no score. The status is 0 only if one has a score.
     """
-    from rg_env.results.numbers import table_of
+    from rg_env.results.estimates import table_of
     from rg_env.results.summary import rescored_numbers, rescored_table
 
     if out is not None:
@@ -235,7 +235,7 @@ async def _rescore(
 ) -> None:
     """Score completions that are not in the file yet; append all to `rows`."""
     from rg_env.library.installed_library import read_library
-    from rg_env.results.numbers import row_of
+    from rg_env.results.estimates import row_of
     from rg_env.results.rescoring import (
         RescoredFile,
         Rescoring,
@@ -277,7 +277,7 @@ class Table:
 
     async def take(self, group: Group) -> None:
         """Add the samples of a group; name the first outcome of each kind."""
-        from rg_env.results.numbers import row_of
+        from rg_env.results.estimates import row_of
 
         samples = group.data
         self._rows.extend(map(row_of, samples))

@@ -35,7 +35,7 @@ from rg_env.installation import COMMAND
 from rg_env.library.baselines import guessing_notes
 from rg_env.places import new_folder
 from rg_env.results import report_runs as runs
-from rg_env.results.numbers import row_of, table_of
+from rg_env.results.estimates import row_of, table_of
 from rg_env.results.report_tally import outcomes_of_runs, parts_of_runs
 from rg_env.results.samples import Sample
 from rg_env.results.sources import Sources, files_of, metrics_beside

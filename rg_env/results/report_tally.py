@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from rg_env.results.numbers import (
+from rg_env.results.estimates import (
     HAS_SCORE,
     PART,
     RIGHT,

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rich.table import Table
 
-from rg_env.results.numbers import Estimate, share_of
+from rg_env.results.estimates import Estimate, share_of
 from rg_env.results.samples import TRUNCATED, Row
 from rg_env.results.terminal import NumberTable
 from rg_env.run.group import has_variance

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rg_env.errors import on_one_line, printable
-from rg_env.results.numbers import (
+from rg_env.results.estimates import (
     HAS_SCORE,
     KINDS,
     NO_PAIR,

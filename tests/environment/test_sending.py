@@ -6,7 +6,7 @@ import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import api_client as atropos_api
-from rg_env.atropos import delivery
+from rg_env.atropos import trainer
 from rg_env.line_file import read_groups
 from tests.support.faults import always, listed
 from tests.support.real_api import SIZE, EndsError, group, in_time, registered
@@ -63,7 +63,7 @@ def test_a_group_whose_reply_is_lost_is_not_sent_twice(api, fault):
 def test_a_group_that_is_refused_again_and_again_is_on_disk_and_counted(
     api, fault, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(delivery, "SEND_TRIES_IF_FAULTY", 3)
+    monkeypatch.setattr(trainer, "SEND_TRIES_IF_FAULTY", 3)
     env, got = sent_through(api, always(fault), data_dumps_dir=str(tmp_path))
     assert got == [] and env.ledger.outcomes == {"unsent": SIZE}
     (line,) = unsent_in(tmp_path)

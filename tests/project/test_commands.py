@@ -168,7 +168,7 @@ def entry(command, *words, **settings):
 
 @runs("make train-small", "launch", "examples/trl/grpo.py")
 def test_small_models_are_trained_in_an_environment_made_anew(clone, monkeypatch):
-    said = run(clone, "make", "train-small")
+    said = run(clone, "make", "train-small", "ARGS=60000")
     before, after = map(float, re.findall(r"held-out score: ([\d.]+)", said))
     assert after > before + 0.05
 

@@ -3,7 +3,7 @@
 import pytest
 
 from rg_env.cli.command import rendered
-from rg_env.results.numbers import share_of
+from rg_env.results.estimates import share_of
 from rg_env.results.screening import BANDS, screen_rows, table_for
 
 WHOLE = (0.0, 1.0)

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from rg_env.cli.command import rendered
-from rg_env.results.numbers import row_of, table_of
+from rg_env.results.estimates import row_of, table_of
 from rg_env.results.samples import Sample
 from rg_env.results.summary import EvalSummary, rescored_numbers, rescored_table
 

@@ -11,7 +11,7 @@ from statistics import fmean
 import polars as pl
 import pytest
 
-from rg_env.results.numbers import (
+from rg_env.results.estimates import (
     WHOLE,
     best_of,
     estimates,
