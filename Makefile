@@ -30,7 +30,7 @@ demo: $(STAMP) ## run the whole system on this machine with a simulated policy
 
 # Tests wait for processes at times, and every process of pytest imports all of them.
 test: $(STAMP) ## run all tests, a file more than cores at a time (ARGS="-k name" to choose)
-	@echo "All tests: some six minutes on two cores (make quick: half a minute)."
+	@echo "All tests: some ten minutes on two cores (make quick: half a minute)."
 	@$(PY) -m pytest --numprocesses $$(($$(nproc) + 1)) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 quick: $(STAMP) ## run the quick tests, which start no process, in half a minute
