@@ -62,7 +62,15 @@ def test_it_holds_every_file_of_the_program_and_nothing_else(
 
 
 def test_the_index_page_is_valid_and_has_absolute_links(wheel: Path, uv: Path) -> None:
-    check = (uv, "tool", "run", "twine", "check", "--strict", *wheel.parent.iterdir())
+    check = (
+        uv,
+        "tool",
+        "run",
+        "twine",
+        "check",
+        "--strict",
+        *wheel.parent.glob("rg_env-*"),
+    )
     done = run(*check, folder=wheel.parent)
     assert done.returncode == 0, done.stdout + done.stderr
     archive = zipfile.ZipFile(wheel)
