@@ -14,38 +14,24 @@ from __future__ import annotations
 def _begin(is_program: bool) -> None:
     """Prepare the imports below; if this file is the main program, run the command.
 
-    Most commands do not need these imports, which take seconds. Until a command runs,
-    Ctrl-C ends the process: raised in an import, it would leave libraries half done.
+    Most commands do not need these imports, which take seconds.
     """
-    if is_program:
-        import _signal  # type: ignore[import-not-found]  # signal.py takes 10 ms
-
-        if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
-            _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     import os
     import sys
-    from importlib import import_module
     from pathlib import Path
 
     folder = str(Path(__file__).resolve().parent)
     if folder not in sys.path:  # where `rg_env` is, whoever imports this file
         sys.path.append(folder)
+    if is_program:
+        from rg_env.cli.console import main
+
+        main()
     # transformers would advise to install PyTorch, which nothing here needs.
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
-    if is_program:
-        from rg_env.cli import failures
-
-        failures.catch_the_rest()
     from rg_env import installation
 
     installation.check()
-    if is_program:
-        from rg_env.cli.main import run_and_exit
-
-        def env_class() -> Any:  # by its name: this module, `__main__`, is another one
-            return import_module("reasoning_gym_environment").ReasoningGymEnv
-
-        run_and_exit(env_class, sys.argv[1:])
 
 
 _begin(is_program=__name__ == "__main__")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -26,6 +27,12 @@ NEEDED = tuple(_PACKAGES.split())
 """The import names of the packages in requirements.txt, without reasoning-gym, which
 only workers import."""
 
+CORE = ("click", "msgspec", "rich", "yaml")
+"""Those without which no command runs."""
+
+ALL = "atropos"
+"""The extra of the package that has them all."""
+
 OURS = ("rg_env", "reasoning_gym_environment", "__main__", "")
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -40,22 +47,24 @@ RUNS_WRITE_IN = PROJECT if IS_CLONED else Path()
 TOKENIZER_FOLDER = PROJECT / "rg_env" / "demo" / "tokenizer"
 """A small tokenizer, trained on questions of every task."""
 
-PROGRAM = "reasoning_gym_environment.py" if IS_CLONED else "reasoning-gym-environment"
+PROGRAM = "reasoning_gym_environment.py" if IS_CLONED else "rg-env"
 COMMAND = f"python {PROGRAM}" if IS_CLONED else PROGRAM
-
-INSTALL = (
-    f"`pip install -r {PROJECT}/requirements.txt`, or `make demo`, installs it"
-    if IS_CLONED
-    else "`pip install 'reasoning-gym-environment[atropos]'` installs it"
-)
 
 
 class InstallationError(ImportError):
     """This Python or machine cannot run the environment; the text is one sentence."""
 
 
-def check() -> None:
-    """Raise `InstallationError` if this Python or machine cannot run this project."""
+def _advice(extra: str) -> str:
+    """Return how to install what an extra of the package brings."""
+    command = f"`pip install 'rg-env[{extra}]'`"
+    if IS_CLONED:
+        command = f"`pip install -r {PROJECT}/requirements.txt`, or `make demo`,"
+    return f"{command} installs it"
+
+
+def check(packages: Sequence[str] = NEEDED) -> None:
+    """Raise `InstallationError` if Python, the machine or a package is not there."""
     if sys.version_info < OLDEST_PYTHON:
         raise InstallationError(
             f"Python 3.10 or newer is needed, and {sys.executable} is"
@@ -67,15 +76,18 @@ def check() -> None:
             f" with Landlock and seccomp, and this machine runs {sys.platform}"
         )
     # Without an import, which would take seconds.
-    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
         raise InstallationError(
-            f"not installed for {sys.executable}: {', '.join(missing)}; {INSTALL}"
+            f"not installed for {sys.executable}: {', '.join(missing)}; {_advice(ALL)}"
         )
 
 
-def explain(error: BaseException) -> str | None:
-    """Return the sentence for a failed import, None for a defect of ours."""
+def explain(error: BaseException, extra: str = ALL) -> str | None:
+    """Return the sentence for a failed import, None for a defect of ours.
+
+    `extra` has the packages of the command.
+    """
     if isinstance(error, InstallationError):
         return str(error)
     reason = f"{type(error).__name__}: {error}".strip(": ").splitlines()[0]
@@ -84,10 +96,9 @@ def explain(error: BaseException) -> str | None:
     except metadata.PackageNotFoundError:
         version = FRAMEWORK
     if version != FRAMEWORK:
-        return (
-            f"atroposlib {FRAMEWORK} is needed, found {version} ({reason}); {INSTALL}"
-        )
+        found = f"atroposlib {FRAMEWORK} is needed, found {version}"
+        return f"{found} ({reason}); {_advice(extra)}"
     package = (getattr(error, "name", None) or "").partition(".")[0]
     if not isinstance(error, ImportError) or package in OURS:
         return None
-    return f"the package {package} cannot be used here ({reason}); {INSTALL}"
+    return f"the package {package} cannot be used here ({reason}); {_advice(extra)}"

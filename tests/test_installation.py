@@ -18,6 +18,7 @@ SEEN_BY_AN_OLD_PYTHON = (
     "reasoning_gym_environment.py",
     "rg_env/__init__.py",
     "rg_env/cli/__init__.py",
+    "rg_env/cli/console.py",
     "rg_env/cli/failures.py",
     "rg_env/errors.py",
     "rg_env/installation.py",
@@ -35,9 +36,9 @@ def run_entry(*argv: str, **environment: str) -> subprocess.CompletedProcess[str
     )
 
 
-def refusal() -> str:
+def refusal(*packages: str) -> str:
     with pytest.raises(ImportError) as caught:
-        installation.check()
+        installation.check(packages)
     return str(caught.value)
 
 
@@ -75,11 +76,10 @@ def test_another_system_than_linux_is_refused_with_the_reason(
     assert "runs on Linux only, because" in refusal()
 
 
-def test_missing_packages_are_named_all_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(installation, "NEEDED", ("json", "no_one", "no_two"))
-    assert refusal().startswith(f"not installed for {sys.executable}: no_one, no_two")
+def test_missing_packages_are_named_all_at_once() -> None:
+    assert refusal("json", "no_one", "no_two").startswith(
+        f"not installed for {sys.executable}: no_one, no_two"
+    )
 
 
 EXPLAINED = {

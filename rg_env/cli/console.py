@@ -1,29 +1,38 @@
-"""The console command of an installed package; it runs the entry file."""
+"""The program: the console command, and the entry file when it is run."""
 
 from __future__ import annotations
 
-import importlib.util
-import runpy
+import os
+import signal
 import sys
+from importlib import import_module
+from typing import Any, NoReturn
 
-from rg_env.installation import VERSION
-
-WITHOUT_FRAMEWORK = {"score-server", "export", "rescore", "report", "compare"}
-"""Commands that need only an extra: server, export, ray or report."""
+from rg_env import installation
+from rg_env.cli import failures
 
 
-def main() -> None:
-    """Run the command line, and end the process with its status."""
-    if sys.argv[1:] == ["--version"]:
-        print("reasoning_gym_environment", VERSION)
-        return
-    # The entry file needs the framework, which these commands do not.
-    is_light = sys.argv[1:2] and sys.argv[1].replace("_", "-") in WITHOUT_FRAMEWORK
-    if is_light and importlib.util.find_spec("click"):
-        from rg_env.cli.main import run_and_exit
+def main() -> NoReturn:
+    """Run the command line, and end the process with its status.
 
-        run_and_exit(None, sys.argv[1:])
-    runpy.run_module("reasoning_gym_environment", run_name="__main__", alter_sys=True)
+    The class of environments takes seconds to import and needs the framework, so only
+    the commands that use it do. Until a command runs, Ctrl-C ends the process: raised
+    in an import, it would leave libraries half done.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # transformers would advise to install PyTorch, which nothing here needs.
+    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
+    failures.catch_the_rest()
+    installation.check(installation.CORE)
+    from rg_env.cli.main import run_and_exit
+
+    run_and_exit(env_class, sys.argv[1:])
+
+
+def env_class() -> Any:
+    """Return the class of environments by its name, not that of `__main__`."""
+    return import_module("reasoning_gym_environment").ReasoningGymEnv
 
 
 if __name__ == "__main__":

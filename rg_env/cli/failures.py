@@ -41,8 +41,10 @@ FOREIGN = ("aiohttp", "requests", "wandb")
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
-def end(error: BaseException) -> int:
+def end(error: BaseException, extra: str = installation.ALL) -> int:
     """Print the error that ended a command, and return the exit status.
+
+    `extra` has the packages of the command.
 
     Example:
         >>> end(SettingError("-1 is not allowed", "env.seed"))
@@ -50,7 +52,7 @@ def end(error: BaseException) -> int:
     """
     if isinstance(error, BrokenPipeError):
         return EXIT_UNREAD
-    status, sentence = _outcome(error)
+    status, sentence = _outcome(error, extra)
     trace = getattr(error, "detail", "") if sentence is None else ""
     if sentence is None or _shows_all():
         sys.stderr.write(trace or "".join(traceback.format_exception(error)))
@@ -91,11 +93,14 @@ def _end_at_import(kind: Any, error: BaseException, trace: Any) -> NoReturn:
     raise SystemExit(refuse(sentence) if sentence else end(error))
 
 
-def _outcome(error: BaseException) -> tuple[int, str | None]:
+def _outcome(
+    error: BaseException, extra: str = installation.ALL
+) -> tuple[int, str | None]:
     """Return the exit status and the sentence of an error, None for a defect."""
     if isinstance(error, (SettingError, LibraryError)):
         return EXIT_REFUSED, str(error)
-    if isinstance(error, ImportError) and (sentence := installation.explain(error)):
+    is_import = isinstance(error, ImportError)
+    if is_import and (sentence := installation.explain(error, extra)):
         return EXIT_REFUSED, sentence
     if isinstance(error, RunError):
         return error.exit_status, _of_worker(error) if error.detail else error.sentence

@@ -46,6 +46,15 @@ MODULES |= dict.fromkeys(("run-api", "score-server"), "server_commands")
 MODULES |= dict.fromkeys(("tasks", "show", "doctor"), "task_commands")
 """Command to its module, if that has several."""
 
+EXTRAS = {
+    "compare": "export",
+    "export": "export",
+    "report": "report",
+    "rescore": "ray",
+    "score-server": "server",
+}
+"""Command to the extra of the package that it needs, if not `atropos`."""
+
 
 class Program(click.Group):
     """All commands; a command is imported when it is used, and the default is serve.
@@ -83,7 +92,7 @@ PROGRAM = Program(
     subcommand_metavar="[COMMAND] [OPTIONS]",
     options_metavar="",
 )
-VERSION = "reasoning_gym_environment %(version)s"
+VERSION = "%(prog)s %(version)s"
 click.version_option(installation.VERSION, message=VERSION)(PROGRAM)
 
 
@@ -119,4 +128,5 @@ def main(env_cls: Any, argv: Sequence[str]) -> int:
     except click.ClickException as error:
         return failures.refuse(f"command line: {error.format_message()}")
     except Exception as error:  # noqa: BLE001 - each error becomes a sentence here
-        return failures.end(error)
+        name = argv[0].replace("_", "-") if argv else ""
+        return failures.end(error, EXTRAS.get(name, installation.ALL))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import itertools
 import json
@@ -350,7 +351,9 @@ def doctor(names: Sequence[str], task_modules: Sequence[str], items: int) -> int
     failed = {task: fault for task, fault in faults.items() if fault}
     for task, fault in failed.items():
         print(f"{task}: {printable(fault)}")
-    packages = [f"{p} {metadata.version(p)}" for p in ("reasoning-gym", "atroposlib")]
+    packages = [f"reasoning-gym {metadata.version('reasoning-gym')}"]
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        packages.append(f"atroposlib {metadata.version('atroposlib')}")
     print(f"python {sys.version.split()[0]}, {', '.join(packages)}; sandbox: {layers}")
     passed = len(faults) - len(failed)
     print(f"passed: {passed} of {counted(len(faults), 'task')}")

@@ -35,7 +35,7 @@ def run(*argv: object, folder: Path) -> str:
     return done.stdout
 
 
-def environment(folder: Path, *wanted: str) -> Path:
+def environment(folder: Path, *wanted: object) -> Path:
     """Return the Python of a new environment that holds packages and pytest."""
     run(sys.executable, "-m", "venv", "venv", folder=folder)
     python = folder / "venv/bin/python"
@@ -48,7 +48,8 @@ def environment(folder: Path, *wanted: str) -> Path:
 def python(tmp_path_factory: pytest.TempPathFactory, repo_root: Path) -> Path:
     folder = tmp_path_factory.mktemp("packages")
     extras = "ray,server,tinker,trl,verifiers"
-    return environment(folder, f"{repo_root}[{extras}]", "ray[serve]", TORCH)
+    hub = repo_root / "reasoning-gym-verifiers"
+    return environment(folder, f"{repo_root}[{extras}]", hub, "ray[serve]", TORCH)
 
 
 NAMES = ["files", "ray", "tinker", "trl", "verifiers", "verl"]

@@ -31,7 +31,7 @@ from rg_env.errors import NoScoreError, SettingError
 
 pytestmark = pytest.mark.processes
 
-ID = "reasoning-gym-verifiers"
+ID = "owner/reasoning-gym-verifiers@0.1.0"  # as the hub names it
 LIMIT_S = 120.0
 
 

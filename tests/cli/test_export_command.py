@@ -9,8 +9,6 @@ import sys
 import pytest
 import yaml
 
-import rg_env
-from rg_env.cli.console import main
 from tests.support.parts import run_main
 
 pytestmark = pytest.mark.processes
@@ -69,19 +67,13 @@ def test_the_installed_command_needs_no_framework(tmp_path):
     source = f"""
 import sys
 sys.modules.update(dict.fromkeys({foreign.split()}))  # as if they were missing
-sys.argv = ["reasoning-gym-environment", *{argv}]
+sys.argv = ["rg-env", *{argv}]
 from rg_env.cli.console import main
 main()
 """
     done = subprocess.run([sys.executable, "-c", source], capture_output=True)
     assert done.returncode == 0, done.stderr
     assert len(rows_of(tmp_path / "x")) == 3
-
-
-def test_the_version_needs_no_extra(capsys, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["reasoning-gym-environment", "--version"])
-    main()
-    assert capsys.readouterr().out.endswith(f" {rg_env.__version__}\n")
 
 
 def test_fewer_items_than_were_asked_for_are_a_failure_that_leaves_them(

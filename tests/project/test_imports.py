@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from rg_env.installation import VERSION
+
 pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -136,5 +138,5 @@ def test_it_starts_from_any_folder_without_a_warning_and_leaves_nothing_there(
     arguments = [word.format(place=place) for word in start]
     done = run_elsewhere(place, *arguments, "--version", path=path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(NAME)
+    assert done.stdout == f"rg-env {VERSION}\n"
     assert not list((place / "elsewhere").iterdir())

@@ -135,8 +135,8 @@ def test_the_host_is_imported_by_the_outer_rooms_alone() -> None:
 
 def test_inner_rooms_do_not_import_the_entry() -> None:
     importers = [f for f in FILES if "reasoning_gym_environment" in top_names(f)]
-    # The entry itself, when it is started: by its name, for the command that needs it.
-    assert importers == ["__init__.py", "reasoning_gym_environment.py"]
+    # The program: by its name, for the commands that need it.
+    assert importers == ["__init__.py", "rg_env/cli/console.py"]
 
 
 def test_the_package_file_of_a_room_imports_nothing() -> None:

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import rg_env
 from tests.support.imported_names import imported_names
 
 PYTHONS = ["3.10", "3.11", "3.12", "3.13"]
@@ -72,7 +74,7 @@ def test_the_commands_of_an_extra_import_its_packages_only(
 ) -> None:
     of_extra = project_of(repo_root)["optional-dependencies"][extra]
     brought = {Requirement(line).name for line in of_extra}
-    brought |= {"msgspec", "numpy", "pyyaml", "sympy"}  # the core, by reasoning-gym
+    brought |= {"click", "msgspec", "numpy", "pyyaml", "rich", "sympy"}  # the core
     listed = [*read_requirements(repo_root / "requirements.txt")]
     others = [r for r in listed if r.name not in brought]
     missing = sorted(set().union(*map(provided_modules, others)))
@@ -88,7 +90,17 @@ def test_the_package_requires_what_requirements_txt_does(repo_root: Path) -> Non
     extra = map(Requirement, project["optional-dependencies"]["atropos"])
     assert sorted(map(str, extra)) == sorted(map(str, listed))
     core = {Requirement(line).name for line in project["dependencies"]}
-    assert core == {"msgspec", "reasoning-gym"}
+    assert core == {"click", "msgspec", "reasoning-gym", "rich"}
+
+
+def test_the_version_and_the_pythons_are_the_same_everywhere(repo_root: Path) -> None:
+    project = project_of(repo_root)
+    assert project["version"] == rg_env.__version__
+    prefix = "Programming Language :: Python :: "
+    named = [c for c in project["classifiers"] if c.startswith(prefix)]
+    assert named == [prefix + python for python in PYTHONS]
+    workflow = yaml.safe_load((repo_root / ".github/workflows/tests.yml").read_text())
+    assert workflow["jobs"]["tests"]["strategy"]["matrix"]["python"] == PYTHONS
 
 
 @pytest.mark.parametrize("python", PYTHONS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import zipfile
@@ -23,16 +24,29 @@ print(foreign & {name.partition(".")[0] for name in sys.modules})
 """
 
 
+LIGHT = ("--version", "tasks gcd", "show gcd", "doctor gcd")
+"""Commands that need no extra."""
+
+
 def run(*argv: object, folder: Path) -> subprocess.CompletedProcess[str]:
     how: Any = {"capture_output": True, "text": True, "timeout": LIMIT_S}
     return subprocess.run(list(map(str, argv)), cwd=folder, **how)
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory, repo_root: Path) -> Path:
+def uv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("uv")
+    pip = (sys.executable, "-m", "pip", "install", "--quiet")
+    done = run(*pip, "--target", folder, "uv", folder=folder)
+    assert done.returncode == 0, done.stderr
+    return folder / "bin" / "uv"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory, repo_root: Path, uv: Path) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", repo_root)
-    done = run(*pip, "--wheel-dir", folder, folder=folder)
+    build = (uv, "build", "--quiet", "--out-dir", folder, repo_root)  # by the sdist
+    done = run(*build, folder=folder)
     assert done.returncode == 0, done.stderr
     (found,) = folder.glob("*.whl")
     return found
@@ -47,6 +61,24 @@ def test_it_holds_every_file_of_the_program_and_nothing_else(
     assert sorted(n for n in names if ".dist-info/" not in n) == sorted(program)
 
 
+def test_the_index_page_is_valid_and_has_absolute_links(wheel: Path, uv: Path) -> None:
+    check = (
+        uv,
+        "tool",
+        "run",
+        "twine",
+        "check",
+        "--strict",
+        *wheel.parent.glob("rg_env-*"),
+    )
+    done = run(*check, folder=wheel.parent)
+    assert done.returncode == 0, done.stdout + done.stderr
+    archive = zipfile.ZipFile(wheel)
+    (page,) = (n for n in archive.namelist() if n.endswith("/METADATA"))
+    links = re.findall(r"\]\(([^)]+)\)", archive.read(page).decode())
+    assert links and [link for link in links if not link.startswith("https://")] == []
+
+
 def test_it_scores_in_an_environment_that_holds_nothing_else(
     wheel: Path, tmp_path: Path
 ) -> None:
@@ -59,21 +91,14 @@ def test_it_scores_in_an_environment_that_holds_nothing_else(
     (tmp_path / "script.py").write_text(SCRIPT)
     done = run(python, "script.py", folder=tmp_path)
     assert done.stdout == "[1.0, 0.0]\nset()\n", done.stderr
-    # The commands need what an extra brings, and say so.
-    command = python.with_name("reasoning-gym-environment")
-    assert run(command, "--version", folder=tmp_path).returncode == 0
-    refused = run(command, "tasks", folder=tmp_path)
-    assert refused.returncode == 2
-    assert "pip install 'reasoning-gym-environment[atropos]'" in refused.stderr
-
-
-@pytest.fixture(scope="module")
-def uv(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("uv")
-    pip = (sys.executable, "-m", "pip", "install", "--quiet")
-    done = run(*pip, "--target", folder, "uv", folder=folder)
-    assert done.returncode == 0, done.stderr
-    return folder / "bin" / "uv"
+    command = python.with_name("rg-env")
+    for words in LIGHT:
+        done = run(command, *words.split(), folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+    for name, extra in {"score-server": "server", "serve": "atropos"}.items():
+        refused = run(command, name, folder=tmp_path)
+        assert refused.returncode == 2
+        assert f"pip install 'rg-env[{extra}]'" in refused.stderr
 
 
 @pytest.mark.parametrize(
@@ -90,5 +115,5 @@ def test_the_newest_release_of_a_trainer_can_be_installed_beside_it(
         return run(*argv, folder=tmp_path).stdout.splitlines()
 
     (newest,) = versions(trainer, "--no-deps")
-    ours = f"reasoning-gym-environment @ file://{wheel}"
+    ours = f"rg-env @ file://{wheel}"
     assert newest in versions(f"{trainer}\n{ours}")
