@@ -23,7 +23,7 @@ COMPILE := -c 'import atroposlib.envs.base, reasoning_gym'
 SHOW_VERSION := -c 'import sys; print("%d.%d" % sys.version_info[:2])'
 
 .DEFAULT_GOAL := help
-.PHONY: demo test quick check commands oldest bench pictures try-vllm train-small lock clean help FORCE
+.PHONY: demo test quick check commands oldest bench pictures train-small lock clean help FORCE
 
 demo: $(STAMP) ## run the whole system on this machine with a simulated policy
 	@$(PY) reasoning_gym_environment.py demo $(ARGS)
@@ -55,9 +55,6 @@ bench: $(STAMP) ## measure the throughput of serve (ARGS="--against FILE")
 
 pictures: $(STAMP) ## remake the pictures of the documents (needs chromium)
 	@$(PY) -m tools.make_pictures
-
-try-vllm: $(STAMP) ## try a real `vllm serve` without a GPU (3.5 GB; ARGS="--python PATH")
-	@$(PY) examples/try_vllm/try_vllm.py $(ARGS)
 
 train-small: $(TORCH_STAMP) ## train a small model in two minutes, without a GPU (ARGS=60000 completions)
 	@$(TORCH_VENV)/bin/python examples/train_small/train.py $(ARGS)

@@ -72,20 +72,20 @@ class SmolLM2(Policy):
         self,
         questions: Sequence[str],
         count: int,
-        longest: int,
-        generator: torch.Generator | None,
+        max_new_tokens: int,
+        rng: torch.Generator | None,
     ) -> Rollouts:
         """Complete each question `count` times; see `Policy`."""
         prompts, is_padding = self.tokenizer.padded(questions, "left")
         how: dict[str, Any] = {"do_sample": False}
-        if generator is not None:
-            drawn = torch.randint(2**31, (), generator=generator)
+        if rng is not None:
+            drawn = torch.randint(2**31, (), generator=rng)
             torch.manual_seed(int(drawn))  # which `generate` draws from
             how = {"do_sample": True, "temperature": 1.0, "top_k": 0, "top_p": 1.0}
         made = self.model.eval().generate(
             prompts.to(DEVICE),
             attention_mask=(~is_padding).long().to(DEVICE),
-            max_new_tokens=longest,
+            max_new_tokens=max_new_tokens,
             num_return_sequences=count,
             eos_token_id=END,
             pad_token_id=END,
@@ -94,9 +94,8 @@ class SmolLM2(Policy):
         ids = made[:, prompts.shape[1] :].cpu().view(len(questions), count, -1)
         is_end = ids == END
         is_token = is_end.cumsum(-1) - is_end.long() == 0
-        told = self.logprobs(prompts, is_padding, ids).masked_fill(~is_token, 0.0)
         texts = [[self.tokenizer.decode(row) for row in g] for g in ids.tolist()]
-        return Rollouts(prompts, is_padding, ids, is_token, told, texts)
+        return Rollouts(prompts, is_padding, ids, is_token, texts)
 
     def logprobs(self, prompts: Tensor, is_padding: Tensor, ids: Tensor) -> Tensor:
         """Return the log-probabilities of completions, (B, G, C), with gradients."""

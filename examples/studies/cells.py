@@ -184,15 +184,6 @@ class Cells:
         return "\n".join(lines)
 
 
-def mean_over(
-    values: Sequence[float], within: tuple[float, float] | None = None
-) -> Estimate:
-    """Return the mean of a value of each seed, in [0, 1] or within others."""
-    samples = [Sample("", "", f"{i}", value, "") for i, value in enumerate(values)]
-    of = estimates(table_of(map(row_of, samples)), by=["task"], within=within)
-    return of["",]
-
-
 def shown(value: Estimate) -> str:
     """Return an estimate with its interval."""
     return f"{value.mean:.3f} ({value.interval()})"

@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/learning.md from the results of the three studies.
+"""Draws the pictures of docs/learning.md from the results of the studies.
 
     pip install matplotlib
     python examples/studies/pictures.py
@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from matplotlib import pyplot
 
-from examples.studies import choices, transfer, wrong_rewards
+from examples.studies import choices, wrong_rewards
 from examples.studies.cells import Cells
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -48,36 +48,8 @@ def by_arm(study: Cells, metric: str, before: str, label: str) -> None:
     pyplot.savefig(DOCS / f"{study.name}.png", dpi=110)
 
 
-def matrix() -> None:
-    """Draw how much each task has changed, by the task that was trained on."""
-    names, results = transfer.EIGHT, transfer.STUDY.results()
-    by_place = {(arm, seed): of for (arm, _, seed), of in results.items()}
-    changes = [
-        [
-            fmean(
-                of[task] - by_place[transfer.START, seed][task]
-                for (name, seed), of in by_place.items()
-                if name == arm
-            )
-            for task in names
-        ]
-        for arm in names
-    ]
-    _, panel = pyplot.subplots(figsize=(7.5, 5), layout="constrained")
-    panel.imshow(changes, cmap="RdBu", vmin=-0.6, vmax=0.6)
-    panel.set_xticks(range(len(names)), names, rotation=35, ha="right")
-    panel.set_yticks(range(len(names)), names)
-    panel.set_xlabel("measured on")
-    panel.set_ylabel("trained on")
-    for y, row in enumerate(changes):
-        for x, change in enumerate(row):
-            panel.text(x, y, f"{change:+.2f}", ha="center", va="center", fontsize=9)
-    pyplot.savefig(DOCS / "transfer.png", dpi=110)
-
-
 if __name__ == "__main__":
     learned = "true accuracy of sampled answers, less that before training"
     by_arm(wrong_rewards.STUDY, "sampled", "sampled_before", learned)
     learned = "mean held-out score during training, less that before it"
     by_arm(choices.STUDY, "area", "start", learned)
-    matrix()

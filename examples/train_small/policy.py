@@ -85,7 +85,6 @@ class Rollouts:
         is_padding: Of the prompts, (B, P).
         ids: Of the completions with their `END`, padded with `END`, (B, G, C).
         is_token: Which of them are no padding, (B, G, C).
-        logprobs: That they were sampled with, (B, G, C); 0 for padding.
         texts: Of the completions, G for each question.
     """
 
@@ -93,7 +92,6 @@ class Rollouts:
     is_padding: Tensor
     ids: Tensor
     is_token: Tensor
-    logprobs: Tensor
     texts: list[list[str]]
 
     @property
@@ -136,42 +134,39 @@ class Policy:
         self,
         questions: Sequence[str],
         count: int,
-        longest: int,
-        generator: torch.Generator | None,
+        max_new_tokens: int,
+        rng: torch.Generator | None,
     ) -> Rollouts:
-        """Complete each question `count` times with at most `longest` tokens.
+        """Complete each question `count` times with at most `max_new_tokens` tokens.
 
         Args:
             questions: B texts.
             count: Completions of each, G.
-            longest: Tokens of a completion, with its end.
-            generator: Draws the tokens at temperature 1; None takes the likeliest.
+            max_new_tokens: Tokens of a completion, with its end.
+            rng: Draws the tokens at temperature 1; None takes the likeliest.
         """
         prompts, is_padding = self.tokenizer.padded(questions, "left")
         _, prompt = self.model(prompts[:, None], is_padding)
         last = torch.full((len(prompts), count, 1), END)
         has_ended, own = torch.zeros(last.shape[:2], dtype=torch.bool), None
-        ids, flags, logprobs = [], [], []
-        for _ in range(longest):
+        ids, flags = [], []
+        for _ in range(max_new_tokens):
             logits, own = self.model(last, is_padding, prompt, own)
             told = logits[:, :, 0].log_softmax(-1)
-            if generator is None:
+            if rng is None:
                 drawn = told.argmax(-1)
             else:
                 chances = told.flatten(0, 1).exp()
-                drawn = chances.multinomial(1, generator=generator).view_as(has_ended)
+                drawn = chances.multinomial(1, generator=rng).view_as(has_ended)
             drawn = drawn.masked_fill(has_ended, END)
             ids.append(drawn)
             flags.append(~has_ended)
-            chosen = told.gather(-1, drawn[..., None])[..., 0]
-            logprobs.append(chosen.masked_fill(has_ended, 0.0))
             has_ended, last = has_ended | (drawn == END), drawn[..., None]
             if has_ended.all():
                 break
         whole = torch.stack(ids, -1)
         texts = [[self.tokenizer.decode(row) for row in g] for g in whole.tolist()]
-        stacked = (torch.stack(flags, -1), torch.stack(logprobs, -1))
-        return Rollouts(prompts, is_padding, whole, *stacked, texts)
+        return Rollouts(prompts, is_padding, whole, torch.stack(flags, -1), texts)
 
     def logprobs(self, prompts: Tensor, is_padding: Tensor, ids: Tensor) -> Tensor:
         """Return the log-probabilities of completions, (B, G, C), with gradients."""

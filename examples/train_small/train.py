@@ -37,10 +37,11 @@ GROUPS, GROUP_SIZE, STEP_GROUPS = 16, 8, 8
 """Groups of a round, completions of a group, and how many groups whose values differ a
 step waits for: two or three alone would be mostly noise."""
 
-LONGEST = 48
+MAX_NEW_TOKENS = 48
 """Tokens of a completion; a longer one is cut off, and not trained on."""
 
-RISING_STEPS, CLIP, LONGEST_GRADIENT = 20, 0.2, 1.0
+WARMUP_STEPS = 20
+MAX_GRAD_NORM = 1.0
 
 WARM_ROWS, LOOK_EVERY, KEPT = 32, 50, 128
 
@@ -79,22 +80,18 @@ def advantages(values: Sequence[float | None]) -> list[float]:
     return [0.0 if value is None else (value - mean) / spread for value in values]
 
 
-def grpo_loss(
-    now: Tensor, sampled: Tensor, advantage: Tensor, mask: Tensor, tokens: int
-) -> Tensor:
-    """Return PPO's clipped surrogate of some groups of a batch.
+def grpo_loss(logprobs: Tensor, advantage: Tensor, mask: Tensor, tokens: int) -> Tensor:
+    """Return the policy gradient's loss of some groups of a batch.
+
+    The weights are those that sampled the batch: a ratio would be 1, and no clip acts.
 
     Args:
-        now: Log-probabilities of the policy that is trained, (B, G, C).
-        sampled: Those that the completions were sampled with.
+        logprobs: Of the completions, (B, G, C).
         advantage: Of each completion, (B, G).
         mask: Which tokens are trained on, (B, G, C).
         tokens: Of the batch that are trained on, over which is averaged.
     """
-    ratio, weight = (now - sampled).exp(), advantage[..., None]
-    held = ratio.clamp(1 - CLIP, 1 + CLIP)
-    gain = torch.minimum(ratio * weight, held * weight)
-    return -(gain * mask).sum() / tokens
+    return -(logprobs * advantage[..., None] * mask).sum() / tokens
 
 
 # -- training --------------------------------------------------------------------------
@@ -125,7 +122,7 @@ def _adam(policy: Policy) -> torch.optim.Optimizer:
 def _step_down(optimiser: torch.optim.Optimizer, rate: float) -> None:
     (group,) = optimiser.param_groups
     group["lr"] = rate
-    torch.nn.utils.clip_grad_norm_(group["params"], LONGEST_GRADIENT)
+    torch.nn.utils.clip_grad_norm_(group["params"], MAX_GRAD_NORM)
     optimiser.step()
     optimiser.zero_grad()
 
@@ -135,9 +132,9 @@ def _learn(
 ) -> None:
     """Take a step down the loss of a batch, whose rounds differ in their lengths."""
     total = sum(int(mask.sum()) for *_, mask in batch)
-    for prompts, is_padding, ids, *others in batch:
-        now = policy.logprobs(prompts, is_padding, ids)
-        grpo_loss(now, *others, total).backward()
+    for prompts, is_padding, ids, advantage, mask in batch:
+        logprobs = policy.logprobs(prompts, is_padding, ids)
+        grpo_loss(logprobs, advantage, mask, total).backward()
     _step_down(optimiser, rate)
 
 
@@ -162,13 +159,14 @@ def train(
         tokens: The budget; the last round may go beyond it.
         seed: Decides what is sampled.
     """
-    generator, optimiser = torch.Generator().manual_seed(seed), _adam(policy)
+    rng = torch.Generator().manual_seed(seed)
+    optimiser = _adam(policy)
     used, steps, batch = 0, 0, []
     with ThreadPoolExecutor(GROUPS) as threads:
         while used < tokens:
             items = list(islice(groups, GROUPS))
             questions = [item.question for item in items]
-            made = policy.sample(questions, GROUP_SIZE, LONGEST, generator)
+            made = policy.sample(questions, GROUP_SIZE, MAX_NEW_TOKENS, rng)
             values = list(threads.map(reward, items, made.texts))
             for item, group in zip(items, values, strict=True):
                 feedback(item, group)
@@ -179,10 +177,10 @@ def train(
             mask = made.is_token & (made.has_ended & known)[..., None]
             differs = advantage.any(1)
             if (mask.any((1, 2)) & differs).any():
-                parts = (made.prompts, made.is_padding, made.ids, made.logprobs)
-                batch.append([part[differs] for part in (*parts, advantage, mask)])
+                parts = (made.prompts, made.is_padding, made.ids, advantage, mask)
+                batch.append([part[differs] for part in parts])
             if sum(len(part[0]) for part in batch) >= STEP_GROUPS:
-                rise = min((steps + 1) / RISING_STEPS, falling, 1.0)
+                rise = min((steps + 1) / WARMUP_STEPS, falling, 1.0)
                 _learn(policy, optimiser, batch, policy.learning_rate * rise)
                 steps, batch = steps + 1, []
             mean = mean_of(chain.from_iterable(values))
@@ -196,13 +194,13 @@ def evaluate(
 
     The seed decides what is sampled; None takes the likeliest tokens.
     """
-    generator = None if seed is None else torch.Generator().manual_seed(seed)
+    rng = None if seed is None else torch.Generator().manual_seed(seed)
     values: list[float | None] = []
     with ThreadPoolExecutor(GROUPS) as threads:
         for first in range(0, len(items), GROUPS * GROUP_SIZE):
             part = items[first : first + GROUPS * GROUP_SIZE]
             questions = [item.question for item in part]
-            made = policy.sample(questions, 1, LONGEST, generator)
+            made = policy.sample(questions, 1, MAX_NEW_TOKENS, rng)
             values += [v for (v,) in threads.map(reward, part, made.texts)]
     return values
 
@@ -234,18 +232,19 @@ def warm_start(
         seed: Decides what is drawn.
     """
     questions = [item.question for item in items]
-    optimiser, generator = _adam(policy), torch.Generator().manual_seed(seed)
+    optimiser = _adam(policy)
+    rng = torch.Generator().manual_seed(seed)
     asked, mean = {*questions[:KEPT]}, 0.0
     shown = [i for i, question in enumerate(questions) if question not in asked]
     for number in range(1, policy.warm_steps + 1):
-        drawn = torch.randint(len(shown), (WARM_ROWS,), generator=generator)
+        drawn = torch.randint(len(shown), (WARM_ROWS,), generator=rng)
         places = [shown[i] for i in drawn]
         prompts = policy.tokenizer.padded([questions[i] for i in places], "left")
         texts = [completions[i] for i in places]
         ids, is_padding = policy.tokenizer.padded(texts, "right")
         logprobs = policy.logprobs(*prompts, ids[:, None])[:, 0]
         (-logprobs[~is_padding].mean()).backward()
-        rise = min(number / RISING_STEPS, 1.0)
+        rise = min(number / WARMUP_STEPS, 1.0)
         _step_down(optimiser, policy.warm_learning_rate * rise)
         if number % LOOK_EVERY == 0:
             mean = mean_of(evaluate(policy, items[:KEPT], reward, seed)) or 0.0

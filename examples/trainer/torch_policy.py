@@ -35,7 +35,7 @@ class TorchPolicy:
         device: `cpu`, `cuda` or another one of torch.
         tokens_at_once: Tokens of one forward pass at most, but for a single longer row;
             a step adds up the gradients of as many passes as its rows need.
-        longest_gradient: A gradient with a larger norm is scaled down to it.
+        max_grad_norm: A gradient with a larger norm is scaled down to it.
     """
 
     def __init__(
@@ -44,11 +44,11 @@ class TorchPolicy:
         *,
         device: str = "cpu",
         tokens_at_once: int = 4096,
-        longest_gradient: float = 1.0,
+        max_grad_norm: float = 1.0,
     ) -> None:
         self._device = torch.device(device)
         self._tokens_at_once = tokens_at_once
-        self._longest_gradient = longest_gradient
+        self._max_grad_norm = max_grad_norm
         self._begin_at(folder)
         config = AutoConfig.from_pretrained(folder).get_text_config()
         self._served_as = config.dtype or torch.float32
@@ -85,7 +85,7 @@ class TorchPolicy:
         for group in self._optimiser.param_groups:
             group["lr"] = learning_rate
         norm = torch.nn.utils.clip_grad_norm_(
-            self._model.parameters(), self._longest_gradient
+            self._model.parameters(), self._max_grad_norm
         )
         if not norm.isfinite():
             raise TrainingError("the gradient is not finite; no step was taken")

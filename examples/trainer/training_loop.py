@@ -24,7 +24,7 @@ from examples.trainer.policy import InferenceServer, Policy, TrainingError
 
 logger = logging.getLogger(__name__)
 
-RISING_STEPS = 20
+WARMUP_STEPS = 20
 """The learning rate rises in so many: an optimiser's moments say nothing at first."""
 
 MOST_FOREIGN_BATCHES = 8
@@ -65,11 +65,11 @@ class Plan:
     def learning_rate_of(self, number: int) -> float:
         """Return that of a step, counted from 1.
 
-        It rises in `RISING_STEPS`, and falls towards 0 from half of the way on, so that
+        It rises in `WARMUP_STEPS`, and falls towards 0 from half of the way on, so that
         what is left at the end is not the noise of the last batches.
         """
         falling = 2 * (self.steps - number + 1) / self.steps
-        return self.learning_rate * min(number / RISING_STEPS, falling, 1.0)
+        return self.learning_rate * min(number / WARMUP_STEPS, falling, 1.0)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The studies of choice and of transfer, where torch is installed."""
+"""The study of choice, where torch is installed."""
 
 from collections import Counter
 from itertools import islice
@@ -9,7 +9,6 @@ from examples.studies import cells
 
 pytest.importorskip("torch")
 choices = pytest.importorskip("examples.studies.choices")
-transfer = pytest.importorskip("examples.studies.transfer")
 
 
 def test_an_arm_and_a_task_that_do_not_go_together_have_no_cell(tmp_path, monkeypatch):
@@ -60,31 +59,3 @@ def test_ours_follows_what_it_is_told():
         feedback(item, [float(item.task in choices.LEARNABLE), 0.0])
     drawn = Counter(item.task in choices.LEARNABLE for item in islice(items, 60))
     assert drawn[True] > 45
-
-
-@pytest.mark.processes
-def test_the_categories_are_those_of_the_library():
-    known = {task: c for c, tasks in transfer.CATEGORIES.items() for task in tasks}
-    assert choices.small(*transfer.EIGHT).categories() == known
-
-
-def test_the_matrix_has_the_start_first_and_the_changes_by_category():
-    eight, start = transfer.EIGHT, dict.fromkeys(transfer.EIGHT, 0.5)
-    results = {}
-    for seed in (0, 1, 2):
-        results[transfer.START, "eight", seed] = start
-        for arm in eight:
-            # Itself 0.3 more; of its category 0.1 more; of the other one 0.1 less.
-            near = next(t for t in transfer.CATEGORIES.values() if arm in t)
-            changes = {t: 0.1 if t in near else -0.1 for t in eight} | {arm: 0.3}
-            results[arm, "eight", seed] = {t: 0.5 + c for t, c in changes.items()}
-    study = transfer.Matrix(
-        "transfer", (*eight, "start"), ("eight",), (0, 1, 2), eight, transfer.run
-    )
-    object.__setattr__(study, "results", lambda: results)
-    lines = study.table().splitlines()
-    assert lines[2].startswith("| start | 0.500 (") and len(lines) == 16
-    assert lines[3].startswith("| spell_backward | 0.300 (")
-    for line in lines[-2:]:
-        means = [cell.split()[0] for cell in line.split("|")[2:-1]]
-        assert means == ["0.300", "0.100", "-0.100"]

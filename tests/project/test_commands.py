@@ -39,7 +39,6 @@ ELSEWHERE = {
     "make check": ".ci/run",
     "make commands": "this is it",
     "make oldest": ".ci/run",
-    "make try-vllm": "installs vLLM, which takes ten minutes",
     "make pictures": "needs a browser",
     "git submodule": "its effects are tried in tests/project/test_submodule.py",
     "pip install": "make installs the same",

@@ -70,30 +70,6 @@ def _shortest_path(question: str, gold: str) -> Verdict:
     return right_if((r, c) == end and len(gold.split()) == far[end])
 
 
-def _next_life(alive: set[Cell], height: int, width: int) -> set[Cell]:
-    counts: dict[Cell, int] = {}
-    for r, c in alive:
-        for dr, dc in product((-1, 0, 1), repeat=2):
-            if dr or dc:
-                cell = ((r + dr) % height, (c + dc) % width)
-                counts[cell] = counts.get(cell, 0) + 1
-    return {cell for cell, n in counts.items() if n == 3 or (n == 2 and cell in alive)}
-
-
-def _halting(question: str, gold: str) -> Verdict:
-    steps = int(found(r"before (\d+) steps", question)[0])
-    board = question.split("Initial board:")[1]
-    if "..." in board:
-        return "not knowable"
-    rows = [integers(line) for line in board.strip().splitlines()]
-    alive = {(r, c) for r, c, v in _cells(rows) if v}
-    for _ in range(steps):
-        if not alive:
-            break
-        alive = _next_life(alive, len(rows), len(rows[0]))
-    return right_if(str(not alive) == gold)
-
-
 def _kakurasu(question: str, gold: str) -> Verdict:
     rows, columns = map(json.loads, re.findall(r"\[[\d, ]+\]", question)[:2])
     told = number_grid(gold)
@@ -309,7 +285,6 @@ def _rearc(question: str, gold: str) -> Verdict:
 
 
 SOLVERS: dict[str, Solver] = {
-    "game_of_life_halting": _halting,
     "kakurasu": _kakurasu,
     "knight_swap": _knight_swap,
     "manipulate_matrix": one_of(manipulated),

@@ -40,24 +40,6 @@ def _filtering(question: str, gold: str) -> Verdict:
     return right_if(ast.literal_eval(gold) == kept)
 
 
-MADE_DECIMALS = 3
-"""Of the numbers of number_format; further ones are noise of a float."""
-
-
-def _number_format(question: str, gold: str) -> Verdict:
-    size, listed = found(
-        r"pick the (largest|smallest) number of the following candidates: ([^\n]*)",
-        question,
-    )
-    values = {word: Decimal(word.replace(",", "")) for word in listed.split()}
-    if len({round(value, MADE_DECIMALS) for value in values.values()}) == 1:
-        return "not knowable"
-    pick = max if size == "largest" else min
-    # The gold answer is a float, and a candidate one as these formats show it.
-    ways = [format(float(gold), form) for form in ("f", ",", ".15e")]
-    return right_if(pick(values, key=values.__getitem__) in ways)
-
-
 def _product(question: str, gold: str) -> Verdict:
     """Compare the values at two large numbers.
 
@@ -320,7 +302,6 @@ SOLVERS: dict[str, Solver] = {
     "leg_counting": one_of(legs),
     "list_functions": _list_rule,
     "number_filtering": _filtering,
-    "number_format": _number_format,
     "polynomial_multiplication": _product,
     "power_function": lambda question, gold: right_if(
         f"{Decimal(gold):.2e}" in powers(question)

@@ -3,8 +3,8 @@
     vllm serve ./tiny --port 9104 --max-model-len 4096 --enforce-eager --dtype float32
     python tests/inference/recorded/record.py http://127.0.0.1:9104 ./tiny NAME.json
 
-`./tiny` is a model from scratch with the demo's tokenizer, as examples/try_vllm makes
-it. Each request goes out as it stands here; the reply is kept whole.
+`./tiny` is a model from scratch with the demo's tokenizer, as examples/small_llama.py
+makes it. Each request goes out as it stands here; the reply is kept whole.
 """
 
 import json
