@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.atropos import api_client as atropos_api
 from rg_env.atropos import trainer
+from rg_env.atropos.api_client import ApiSession
 from rg_env.line_file import read_groups
 from tests.support.faults import always, listed
 from tests.support.real_api import SIZE, EndsError, group, in_time, registered
@@ -43,9 +43,8 @@ def sent_through(api, script, **changes):
 def test_a_group_that_did_not_get_through_is_sent_again_and_arrives_once(
     api, fault, monkeypatch
 ):
-    monkeypatch.setattr(
-        atropos_api, "REQUEST_TIMEOUT_S", 0.5 if fault == "hang" else 30
-    )
+    within_s = 0.5 if fault == "hang" else 30.0
+    monkeypatch.setitem(ApiSession.request.__kwdefaults__, "timeout_s", within_s)
     env, got = sent_through(api, listed(fault, fault))
     assert [g["tokens"] for g in got] == [group()["tokens"]]
     assert env.ledger.outcomes == {"sent": SIZE}

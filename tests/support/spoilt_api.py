@@ -87,5 +87,5 @@ async def _read_as_sent(request: web.Request) -> bytes:
 async def faulty_api(script: faults.Script, url: str, only: str | None = None):
     """Serve in this process; yield the door, with its `url`."""
     api = SpoiltApi(script, url, only)
-    async with serve_app(api.app()) as api.url:
+    async with serve_app(api.app(), notices_departures=True) as api.url:
         yield api
