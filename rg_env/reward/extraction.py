@@ -269,6 +269,19 @@ def extract_answer(
     start, still_open = _thinking_ends(text, start, thinking_open)
     if still_open or (untagged and start == len(text)):
         return Extraction(None, "unfinished_thinking")
+    found = _only_answer(text, start, answer_format)
+    if isinstance(found, str):
+        return Extraction(None, found)
+    answer, end = found
+    if _goes_on(text, end, answer_format):
+        return Extraction(None, "unfinished_thinking")
+    return Extraction(answer, None)
+
+
+def _only_answer(
+    text: str, start: int, answer_format: AnswerFormat
+) -> tuple[str, int] | FormatFailure:
+    """Return the only answer behind the thinking and its end, or why there is none."""
     open_at: int | None = None
     message_at = start
     is_framed = False  # Hunyuan A13B puts its whole message into answer tags
@@ -292,12 +305,12 @@ def extract_answer(
             open_at = None
         elif tag == "</answer>":
             if not is_framed:
-                return Extraction(None, "stray_tag")
+                return "stray_tag"
             is_framed = False
         elif open_at is not None:
             is_first = text[message_at:open_at].strip() == "<answer>"
             if not is_first or tag != "<answer>" or text[open_at] != "\n":
-                return Extraction(None, "nested_answer")
+                return "nested_answer"
             is_framed = True
             open_at = end
         elif tag == "<answer>":
@@ -305,17 +318,14 @@ def extract_answer(
         else:
             closed_by = _CLOSED_BY.get(tag)
     if is_framed:
-        return Extraction(None, "nested_answer")
+        return "nested_answer"
     if open_at is not None:
-        return Extraction(None, "unclosed_answer")
+        return "unclosed_answer"
     if len(answers) > 1:
-        return Extraction(None, "several_answers")
+        return "several_answers"
     if not answers:
-        return Extraction(None, "unfinished_thinking" if closed_by else "no_answer")
-    ((answer, end),) = answers
-    if _goes_on(text, end, answer_format):
-        return Extraction(None, "unfinished_thinking")
-    return Extraction(answer, None)
+        return "unfinished_thinking" if closed_by else "no_answer"
+    return answers[0]
 
 
 def _goes_on(text: str, start: int, answer_format: AnswerFormat) -> bool:
