@@ -103,8 +103,7 @@ from rg_env.settings import environment_settings, program_settings
 from rg_env.shutdown import Lifetime
 from rg_env.stream.adaptive_weights import AdaptiveWeights
 from rg_env.stream.curriculum import Feedback
-from rg_env.stream.prefetch import PATIENCE_S
-from rg_env.stream.run_items import prepare_items
+from rg_env.stream.prefetch import PATIENCE_S, prepare_items
 
 __all__ = [
     "APIServerConfig",

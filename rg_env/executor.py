@@ -1,9 +1,9 @@
-"""The thread for work that would hold up the event loop.
+"""Threads: the one for work that would hold up an event loop, and one with a loop.
 
-There is one such thread: several would take turns at the interpreter's lock, and the
-event loop would wait for all of them. A function that works in it for long calls
-`release_gil` again and again: left to itself, the interpreter passes its lock, the GIL,
-on only after 5 ms, and not at all during one long call of a library.
+There is one thread for such work: several would take turns at the interpreter's lock,
+and the event loop would wait for all of them. A function that works in it for long
+calls `release_gil` again and again: left to itself, the interpreter passes its lock,
+the GIL, on only after 5 ms, and not at all during one long call of a library.
 Work of less than a millisecond is done in place: a change of threads costs more.
 """
 
@@ -12,10 +12,12 @@ from __future__ import annotations
 import asyncio
 import functools
 import math
+import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import ParamSpec, TypeVar
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -24,6 +26,8 @@ T = TypeVar("T")
 RELEASE_S = 0.0001
 
 RELEASE_EVERY_S = 0.001
+
+LOOP = "event_loop"  # the name of a thread with a loop
 
 
 @functools.cache
@@ -52,3 +56,28 @@ def release_gil() -> None:
 
 def keep_gil() -> None:
     """Stand in for `release_gil` where a function runs in the event loop."""
+
+
+@contextmanager
+def event_loop_thread() -> Iterator[Callable[[Coroutine[Any, Any, T]], T]]:
+    """Yield a function that waits for a coroutine in an event loop of another thread.
+
+    Example:
+        >>> with event_loop_thread() as wait_for:
+        ...     wait_for(asyncio.sleep(0, "done"))
+        'done'
+    """
+    begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+
+    async def live() -> None:
+        ended = asyncio.Event()
+        begun.set_result((asyncio.get_running_loop(), ended))
+        await ended.wait()
+
+    # A daemon: the thread of an iterator that is never closed does not hold the exit.
+    threading.Thread(target=asyncio.run, args=[live()], name=LOOP, daemon=True).start()
+    loop, ended = begun.result()
+    try:
+        yield lambda work: asyncio.run_coroutine_threadsafe(work, loop).result()
+    finally:
+        loop.call_soon_threadsafe(ended.set)

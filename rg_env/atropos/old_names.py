@@ -16,15 +16,15 @@ from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.hooks import own_method
 from rg_env.errors import LibraryError, SettingError
 from rg_env.library import registry
+from rg_env.library.installed_library import shared_pool
 from rg_env.library.own_tasks import registered_here
 from rg_env.library.registry import TASKS as FALLBACK_TASKS
 from rg_env.reward.extraction import extract_answer
 from rg_env.run.dumps import Dumps
 from rg_env.stream.curriculum import Feedback
 from rg_env.stream.group_scorer import GroupScorer
-from rg_env.stream.run_items import RunItems
+from rg_env.stream.prefetch import RunItems
 from rg_env.stream.sampler import draw_generator
-from rg_env.stream.shared_pool import shared_pool
 from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)

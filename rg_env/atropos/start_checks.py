@@ -18,7 +18,7 @@ from rg_env.errors import LONGEST_SHOWN, SettingError, not_allowed, shown
 from rg_env.library import worker_jobs
 from rg_env.places import check_writable
 from rg_env.reward.prompt import built_in_prompt
-from rg_env.stream.run_items import check_items
+from rg_env.stream.prefetch import check_items
 from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)

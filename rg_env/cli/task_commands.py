@@ -43,8 +43,7 @@ from rg_env.library.task_check import check_task, why_no_entry
 from rg_env.results.terminal import WorkProgress
 from rg_env.reward.score import OUTCOMES, ScoringRules
 from rg_env.stream.group_scorer import GroupScorer
-from rg_env.stream.item import Item
-from rg_env.stream.item_making import ItemMaker
+from rg_env.stream.item import Item, ItemMaker
 from rg_env.stream.sampler import MAX_ENTRY_SEED, mix_of_seed
 from rg_env.stream.task_selection import (
     StreamSettings,

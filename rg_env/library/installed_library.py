@@ -1,4 +1,4 @@
-"""Asks workers about the installed library, and selects the shipped scales for it.
+"""Workers with the installed library, their answers about it, and its scales.
 
 A scale is valid for a task if the library's source code is the same as when the table
 was made. Other tasks keep the library's default parameters, and the log names them. The
@@ -23,6 +23,23 @@ logger = logging.getLogger(__name__)
 
 # For jobs about the library; the first one imports it.
 DEADLINE_S = 300.0
+
+_pools: dict[tuple[str, ...], WorkerPool] = {}
+
+
+def shared_pool(task_modules: tuple[str, ...] = ()) -> WorkerPool:
+    """Return the pool that this process shares for everything outside a run.
+
+    Its workers know these modules, and start with the first call.
+    """
+    pool = _pools.get(task_modules)
+    if pool is None:
+        new = WorkerPool(preload=worker_jobs.preload_of(task_modules))
+        # Without a lock, which a fork could leave taken in the child.
+        pool = _pools.setdefault(task_modules, new)
+        if pool is not new:
+            new.close()
+    return pool
 
 
 async def read_library(pool: WorkerPool) -> LibraryDescription:

@@ -56,6 +56,23 @@ def checked(module: str) -> str:
     return module
 
 
+def own_modules(names: str | Sequence[str]) -> tuple[str, ...]:
+    """Return modules of a user's own tasks, with absolute paths.
+
+    Example:
+        >>> own_modules(["package.own"])
+        ('package.own',)
+
+    Raises:
+        SettingError: A module is not a name or a file.
+    """
+    each = [names] if isinstance(names, str) else names
+    try:
+        return tuple(map(checked, each))
+    except ValueError as error:
+        raise SettingError(f"task_modules: {error}") from error
+
+
 def registered_here() -> dict[str, list[ClassPlace | None]]:
     """Return the tasks that this process registered, and where their classes are.
 

@@ -7,10 +7,12 @@ class of `CheckedSettings` is a group of `--help`; its docstring is the title.
 
 from __future__ import annotations
 
+import os
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from rg_env.errors import SettingError, shown
 from rg_env.installation import RUNS_WRITE_IN
 from rg_env.library.own_tasks import checked
 from rg_env.reward.extraction import AnswerFormat
@@ -27,7 +29,6 @@ from rg_env.settings.setting_types import (
 from rg_env.stream.adaptive_weights import FLOOR
 from rg_env.stream.difficulty import LevelSetting, level_setting
 from rg_env.stream.sampler import MAX_SEED
-from rg_env.stream.shards import shard_of_launcher
 from rg_env.stream.task_selection import PresetName, TaskChoosing
 from rg_env.workers.worker_pool import default_pool_size
 
@@ -56,6 +57,36 @@ START_MODEL = "NousResearch/DeepHermes-3-Llama-3-8B-Preview"
 DEFAULT_TOKENIZER = "NousResearch/DeepHermes-3-Llama-3-3B-Preview"
 
 PUBLISHED = "published"  # the value of `eval_system_prompt` for the library's prompt
+
+# Variables of rank and number; the first that are set win. The step comes before the
+# job, which may start the trainer beside its environments.
+LAUNCHERS = (
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+    ("SLURM_PROCID", "SLURM_NTASKS"),
+    ("RANK", "WORLD_SIZE"),
+)
+
+
+def shard_of_launcher() -> tuple[int, int]:
+    """Return the number of this instance, and how many the launcher has started.
+
+    Without a launcher, they are 0 and 1.
+
+    Raises:
+        SettingError: The launcher's variables contradict each other.
+    """
+    for rank, number in LAUNCHERS:
+        index = os.environ.get(rank, "")
+        count = os.environ.get(number, "")
+        if not index or not count:
+            continue
+        # An instance that took itself for the only one would sample the same items.
+        if not (index + count).isdecimal() or int(index) >= int(count):
+            raise SettingError(
+                f"{rank}: {shown(index)} is not allowed beside {number} {shown(count)}"
+            )
+        return int(index), int(count)
+    return 0, 1
 
 
 class ItemSettings(CheckedModel):

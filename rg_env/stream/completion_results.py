@@ -15,13 +15,12 @@ from collections.abc import Sequence
 
 from rg_env.errors import RunError, shown, unexpected
 from rg_env.executor import in_thread
-from rg_env.library.installed_library import explained
+from rg_env.library.installed_library import explained, shared_pool
 from rg_env.logs import is_sampled
 from rg_env.reward.extraction import AnswerFormat, Extraction, extract_answer
 from rg_env.reward.score import UNSCORED, Score
 from rg_env.stream.group_scorer import GroupScorer
 from rg_env.stream.item import Item, LostItemError
-from rg_env.stream.shared_pool import shared_pool
 from rg_env.workers.pool_errors import PoolError, PreloadError
 from rg_env.workers.worker_pool import WorkerPool, run_blocking
 

@@ -1,8 +1,9 @@
 """Draws of items: the task, the level and the seeds at each position of a stream.
 
 A draw is a pure function of seed and index (sampler.py). An instance draws the indices
-of its shard (shards.py). Levels and adaptive weights are taken as they stand when the
-item is drawn.
+of its shard: those that begin at its number and continue by the number of instances,
+so no index is in two shards. Levels and adaptive weights are taken as they stand when
+the item is drawn.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from rg_env.stream.curriculum import Feedback
 from rg_env.stream.difficulty import NO_LEVELS, Difficulty, build_rules
 from rg_env.stream.item import Item
 from rg_env.stream.sampler import draw, draw_in_turn, training_seeds
-from rg_env.stream.shards import index_in_shard
 from rg_env.stream.task_selection import StreamSettings, TaskChoice, build_selection
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -82,7 +82,7 @@ class Stream:
     def index_at(self, position: int) -> int:
         """Return the index, in the stream that the instances share, of a position."""
         settings = self.settings
-        return index_in_shard(position, settings.shard_index, settings.num_shards)
+        return position * settings.num_shards + settings.shard_index
 
     def draw(self, position: int) -> Draw:
         """Return the draw at a position, by weights and levels as they are now."""

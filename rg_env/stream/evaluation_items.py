@@ -1,7 +1,9 @@
 """The evaluation items, and the check of whether each task can be sampled.
 
 Evaluation items are of the library's defaults or of a level, with seeds that
-`eval_seed` decides, or those of a preset.
+`eval_seed` decides, or those of a preset: the very items that the library's authors
+evaluated models on. `published_settings.json` has the parameters of a preset, and the
+tasks whose questions have changed since, because the library has.
 
 A task is checked when one of its items is first drawn or evaluated: its evaluation
 items are made, and the gold answer of one is scored. A task that makes no item, or
@@ -12,31 +14,103 @@ hundred other tasks, and no question of the evaluation is sampled before it is k
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
+import json
 import logging
 import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
-from rg_env.errors import LibraryError, counted
+from rg_env.errors import LibraryError, SettingError, counted
 from rg_env.library.registry import TASKS
 from rg_env.library.task_check import gold_fault, is_unusable
 from rg_env.stream.draws import Stream
-from rg_env.stream.item import Item
-from rg_env.stream.item_making import ItemMaker
-from rg_env.stream.presets import load_preset
+from rg_env.stream.item import Item, ItemMaker
 from rg_env.stream.sampler import evaluation_seeds
 from rg_env.stream.task_selection import TaskChoice
+from rg_env.task_rules.table import rules_of
 from rg_env.workers.pool_errors import PoolClosedError, PoolError, WorkerLostError
 from rg_env.workers.worker_pool import WorkerPool, run_blocking
 
 logger = logging.getLogger(__name__)
+
+TABLE = Path(__file__).with_name("published_settings.json")
+# Seed and size of every published data set.
+SEED = 45
+SIZE = 50
 
 Attempts = Sequence[Item]
 """The attempts at one evaluation item, which is the first with a usable entry."""
 
 Outcome = tuple[Item, str]
 """An evaluation item, and the reason why it is not used, "" if it is."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Preset:
+    """A published evaluation.
+
+    Item i of a task is `create_dataset(task, seed=45, size=50, **params)[i]`.
+    """
+
+    name: str
+    # Task to the dataset parameters that differ from the library's defaults.
+    params: Mapping[str, Mapping[str, Any]]
+    changed: frozenset[str]  # tasks with other questions than the published ones
+
+    def items(self, tasks: Iterable[str], template: Item) -> list[Sequence[Item]]:
+        """Return the items of those of the tasks that it has, one attempt at each.
+
+        `template` has the other fields of the items.
+
+        Raises:
+            SettingError: It has none of the tasks.
+        """
+        names = sorted(self.params.keys() & set(tasks))
+        if not names:
+            raise SettingError(f"{self.name} has none of the chosen tasks")
+        if changed := [task for task in names if task in self.changed]:
+            logger.warning(
+                "because the library has changed, some questions are not those of"
+                " %s: %s",
+                self.name,
+                ", ".join(changed),
+            )
+        return [
+            [dataclasses.replace(template, **self._fields(task, number))]
+            for task in names
+            for number in range(SIZE)
+        ]
+
+    def _fields(self, task: str, number: int) -> dict[str, Any]:
+        # Most entries depend on the sum of seed and index alone.
+        is_whole = rules_of(task).is_rebuilt
+        return {
+            "task": task,
+            "params": self.params[task],
+            "seed": SEED if is_whole else SEED + number,
+            "index": number,
+            "size": SIZE if is_whole else 1,
+            "published": True,
+        }
+
+
+@functools.cache
+def load_preset(name: str) -> Preset:
+    """Return a preset; SettingError if there is none of that name.
+
+    Example:
+        >>> len(load_preset("rg-hard").items(["gcd"], Item("")))
+        50
+    """
+    rows = json.loads(TABLE.read_text(encoding="utf-8"))["presets"]
+    if name not in rows:
+        raise SettingError(f"one of {', '.join(rows)}, found {name!r}", "preset")
+    row = rows[name]
+    return Preset(name, row["params"], frozenset(row["changed"]))
 
 
 def evaluation_specs(

@@ -9,7 +9,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Mapping, Sequence
+import logging
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -17,15 +19,24 @@ import msgspec
 from rg_env.errors import RunError, unexpected
 from rg_env.library import worker_jobs
 from rg_env.library.datasets import ANSWER_DEADLINE_S, MAKING_DEADLINE_S
+from rg_env.library.installed_library import shared_pool
+from rg_env.library.own_tasks import own_modules
+from rg_env.library.task_check import is_unusable, why_no_entry
 from rg_env.reward.extraction import AnswerFormat
 from rg_env.reward.prompt import built_in_prompt
 from rg_env.reward.score import DEFAULT_RULES, ScoringRules
 from rg_env.stream.group_scorer import GroupScorer, WorkerSource
 from rg_env.stream.sampler import EVALUATION_BIT, MAX_ENTRY_SEED, Split
-from rg_env.stream.shared_pool import own_modules, shared_pool
 from rg_env.task_rules.table import solution
-from rg_env.workers.pool_errors import DeadlineExceededError, JobError, WorkerDiedError
+from rg_env.workers.pool_errors import (
+    DeadlineExceededError,
+    JobError,
+    PoolError,
+    WorkerDiedError,
+)
 from rg_env.workers.worker_pool import WorkerPool, run_blocking
+
+logger = logging.getLogger(__name__)
 
 Message = dict[str, str]
 """One message of a conversation, with role and content, as chat templates take it."""
@@ -38,6 +49,10 @@ MAX_SIZE = 1000
 
 NOT_MADE = (JobError, DeadlineExceededError, WorkerDiedError)
 """Errors of a pool for which the item is to blame."""
+
+
+class AvoidedQuestionError(PoolError):
+    """Every attempt at an item has a question that must not be sampled."""
 
 
 class LostItemError(RunError):
@@ -227,8 +242,7 @@ class Item:
         """
         if not isinstance(text, (str, bytes)):
             raise ValueError(f"this is no item: {unexpected(text, 'its JSON')}")
-        names = [task_modules] if isinstance(task_modules, str) else task_modules
-        return _from_json(text, tuple(names))
+        return _from_json(text, own_modules(task_modules))
 
 
 @functools.lru_cache(MOST_KEPT)
@@ -237,5 +251,72 @@ def _from_json(text: str | bytes, task_modules: tuple[str, ...]) -> Item:
         saved = msgspec.json.decode(text, type=_Saved)
     except ValueError as error:
         raise ValueError(f"this is no item: {error}") from error
-    modules = own_modules(task_modules)
-    return Item(**msgspec.structs.asdict(saved), task_modules=modules)
+    return Item(**msgspec.structs.asdict(saved), task_modules=task_modules)
+
+
+# -- items made in workers -------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class ItemMaker:
+    """Makes items, and counts those that are not used.
+
+    Attributes:
+        deadline_s: CPU time of each attempt.
+        left_out: Task whose items are not used, to the reason.
+        avoided: Questions that no item may have; more may be added at any time.
+        failures: Number of draws that gave no item, by task.
+        events: Number of rejected attempts, and of draws that `avoided` left no item.
+
+    Example:
+        item = await ItemMaker().first_usable(pool, attempts)
+    """
+
+    deadline_s: float = MAKING_DEADLINE_S
+    left_out: dict[str, str] = dataclasses.field(default_factory=dict)
+    avoided: Collection[str] = ()
+    failures: Counter[str] = dataclasses.field(default_factory=Counter)
+    events: Counter[str] = dataclasses.field(default_factory=Counter)
+
+    async def first_usable(self, pool: WorkerPool, attempts: Iterable[Item]) -> Item:
+        """Return the first attempt that is not rejected, with its entry.
+
+        Raises:
+            PoolError: An entry cannot be made, or every attempt is rejected.
+        """
+        rejected: Exception = ValueError("there is no attempt")
+        for attempt in attempts:
+            try:
+                item = await attempt.made(pool, self.deadline_s)
+            except JobError as error:
+                if not is_unusable(error):
+                    raise
+                rejected = error
+                self.events.update(["items_unusable"])
+                continue
+            if item.question not in self.avoided:
+                return item
+            rejected = AvoidedQuestionError("its question belongs to the evaluation")
+            self.events.update(["evaluations_avoided"])
+        raise rejected
+
+    async def make(
+        self, pool: WorkerPool, task: str, attempts: Iterable[Item]
+    ) -> Item | None:
+        """Return the item of a draw, None if it has none; the reason is logged once.
+
+        Raises:
+            PoolError: The workers were lost, which says nothing of the item.
+        """
+        if task in self.left_out:
+            return None
+        try:
+            return await self.first_usable(pool, attempts)
+        except AvoidedQuestionError:
+            self.events.update(["evaluations_skipped"])
+        except NOT_MADE as error:
+            if task not in self.failures:
+                reason = why_no_entry(error)
+                logger.warning("an item of task %s is left out: %s", task, reason)
+            self.failures.update([task])  # at once, for threads
+        return None

@@ -11,25 +11,26 @@ import asyncio
 import dataclasses
 import logging
 import math
-import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
-from concurrent.futures import Future
-from contextlib import contextmanager, nullcontext
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import nullcontext
+from typing import Any
 
 import msgspec
 
-from rg_env.errors import RunError
+from rg_env.errors import RunError, counted, in_section
+from rg_env.library.installed_library import read_library
+from rg_env.library.registry import LibraryDescription
 from rg_env.stream.adaptive_weights import Share
-from rg_env.stream.curriculum import Count
-from rg_env.stream.draws import Draw, Stream
-from rg_env.stream.item import Item
+from rg_env.stream.curriculum import Count, Feedback
+from rg_env.stream.draws import Draw, Stream, prepare_stream
+from rg_env.stream.evaluation_items import EvaluationItems, wanted_items
+from rg_env.stream.item import Item, ItemMaker
+from rg_env.stream.task_selection import StreamSettings
 from rg_env.workers.pool_errors import WorkerLostError
+from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 LOOKAHEAD = 64  # items made ahead: a slow one is hidden as long as these last
 MAX_FAILURES_IN_A_ROW = 200
@@ -42,6 +43,14 @@ PATIENCE_S = 0.05
 # Before an item whose workers were lost is tried again.
 PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0)
 
+
+EVENTS = (
+    "items_overtaken",
+    "items_unusable",
+    "evaluations_avoided",
+    "evaluations_skipped",
+)
+"""Events that are counted while items are made."""
 
 NO_ITEMS = f"{MAX_FAILURES_IN_A_ROW} items in a row could not be made; see the log"
 
@@ -217,26 +226,83 @@ class PrefetchedItems:
                 self._fill()
 
 
-@contextmanager
-def event_loop_thread() -> Iterator[Callable[[Coroutine[Any, Any, T]], T]]:
-    """Yield a function that waits for a coroutine in an event loop of another thread.
+class RunItems(PrefetchedItems):
+    """The prefetched items of a run, which checks each task before it is sampled.
 
-    Example:
-        >>> with event_loop_thread() as wait_for:
-        ...     wait_for(asyncio.sleep(0, "done"))
-        'done'
+    Attributes:
+        library: The description of the installed library.
+        evaluation: The evaluation items; none of their questions is handed out.
+        failures: Number of draws that gave no item, by task.
     """
-    begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
-    async def live() -> None:
-        ended = asyncio.Event()
-        begun.set_result((asyncio.get_running_loop(), ended))
-        await ended.wait()
+    def __init__(
+        self,
+        pool: WorkerPool,
+        library: LibraryDescription,
+        stream: Stream,
+        evaluation: EvaluationItems,
+        lookahead: int = LOOKAHEAD,
+    ) -> None:
+        super().__init__(stream, self._item_of, lookahead)
+        self.library = library
+        self.evaluation = evaluation
+        self._pool = pool
+        self.events.update(dict.fromkeys(EVENTS, 0))
+        self._maker = ItemMaker(
+            deadline_s=stream.settings.item_deadline_s,
+            left_out=evaluation.left_out,
+            avoided=evaluation.questions,
+            events=self.events,
+        )
+        self.failures = self._maker.failures
 
-    # A daemon: the thread of an iterator that is never closed does not hold the exit.
-    threading.Thread(target=asyncio.run, args=[live()], daemon=True).start()
-    loop, ended = begun.result()
-    try:
-        yield lambda work: asyncio.run_coroutine_threadsafe(work, loop).result()
-    finally:
-        loop.call_soon_threadsafe(ended.set)
+    async def _item_of(self, draw: Draw) -> Item | None:
+        await self.evaluation.checked(draw.task)
+        attempts = self.stream.attempts(draw)
+        return await self._maker.make(self._pool, draw.task, attempts)
+
+    def stop(self) -> None:
+        """Make no more items; outstanding draws stay in the state."""
+        self._cancel()
+        self.evaluation.stop()
+
+
+async def check_items(pool: WorkerPool, of_run: object) -> None:
+    """Raise the errors of `prepare_items` for wrong settings, before anything else."""
+    library = await read_library(pool)
+    with in_section("env."):
+        await prepare_stream(pool, library, StreamSettings.of(of_run), Feedback(0.5))
+
+
+async def prepare_items(
+    pool: WorkerPool, of_run: object, feedback: Feedback
+) -> RunItems:
+    """Return the items of a run, whose levels follow the feedback.
+
+    `of_run` has the settings of a run.
+
+    Raises:
+        SettingError: A name or parameter does not exist.
+        LibraryError: reasoning-gym cannot be used.
+    """
+    settings = StreamSettings.of(of_run)
+    library = await read_library(pool)
+    logger.info(
+        "reasoning-gym %s from %s: %d tasks",
+        library.release,
+        library.location,
+        len(library.tasks),
+    )
+    with in_section("env."):
+        stream = await prepare_stream(pool, library, settings, feedback)
+        names = stream.task_names
+        logger.info("%s chosen", counted(len(names), "task"))
+        unscaled = [name for name in names if name not in stream.difficulty.scales]
+        if unscaled and (settings.complexity_mode is not None or settings.task_levels):
+            logger.info(
+                "these have no levels and keep their default parameters: %s",
+                ", ".join(unscaled),
+            )
+        wanted, evaluated = wanted_items(stream)
+    evaluation = EvaluationItems(pool, stream, wanted, evaluated)
+    return RunItems(pool, library, stream, evaluation)

@@ -22,7 +22,9 @@ from typing import Any
 import msgspec
 
 from rg_env.errors import LibraryError, SettingError, not_allowed, unexpected
-from rg_env.library.installed_library import read_library
+from rg_env.executor import event_loop_thread
+from rg_env.library.installed_library import read_library, shared_pool
+from rg_env.library.own_tasks import own_modules
 from rg_env.library.registry import TASKS
 from rg_env.library.task_check import item_fault
 from rg_env.reward.extraction import AnswerFormat
@@ -31,20 +33,16 @@ from rg_env.stream.completion_results import Result
 from rg_env.stream.curriculum import Count, Feedback, LevelChange
 from rg_env.stream.difficulty import LevelSetting, level_setting
 from rg_env.stream.draws import Stream, prepare_stream
-from rg_env.stream.evaluation_items import evaluation_specs
-from rg_env.stream.item import Item
-from rg_env.stream.item_making import ItemMaker
+from rg_env.stream.evaluation_items import evaluation_specs, load_preset
+from rg_env.stream.item import Item, ItemMaker
 from rg_env.stream.prefetch import (
     LOOKAHEAD,
     MAX_FAILURES_IN_A_ROW,
     NO_ITEMS,
     NoItemsError,
     PrefetchedItems,
-    event_loop_thread,
 )
-from rg_env.stream.presets import load_preset
 from rg_env.stream.sampler import MAX_SEED, training_seeds
-from rg_env.stream.shared_pool import own_modules, shared_pool
 from rg_env.stream.task_selection import StreamSettings, TaskChoosing
 from rg_env.workers.worker_pool import WorkerPool, default_pool_size, run_blocking
 

@@ -12,7 +12,7 @@ import yaml
 from rg_env import Item, Tasks, score
 from rg_env.adapters import files
 from rg_env.errors import SettingError
-from rg_env.stream import shared_pool as pool_module
+from rg_env.library import installed_library as pool_module
 from rg_env.stream.prefetch import NoItemsError
 
 FORMS = ["jsonl", "parquet"]

@@ -24,8 +24,8 @@ from rg_env import Item, Tasks, score
 from rg_env.adapters import http as server
 from rg_env.adapters.files import item_rows
 from rg_env.adapters.http import ScoreServer
+from rg_env.library import installed_library as pool_module
 from rg_env.serving import ClientCheck
-from rg_env.stream import shared_pool as pool_module
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.served import GUARD_S, Served
 

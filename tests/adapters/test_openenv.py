@@ -22,8 +22,8 @@ from openenv.validation.runtime.contracts import RuntimePlan
 from rg_env import Item, Tasks, score
 from rg_env.adapters.http import ScoreServer
 from rg_env.adapters.openenv import application
+from rg_env.library import installed_library as pool_module
 from rg_env.serving import ClientCheck
-from rg_env.stream import shared_pool as pool_module
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.served import GUARD_S, Served
 

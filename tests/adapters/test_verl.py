@@ -10,7 +10,7 @@ from rg_env import Item, Result, Tasks
 from rg_env.adapters import files, verl
 from rg_env.adapters.verl import TRIES
 from rg_env.errors import RunError
-from rg_env.stream import shared_pool as pool_module
+from rg_env.library import installed_library as pool_module
 
 pytestmark = pytest.mark.processes
 

@@ -14,7 +14,7 @@ from rg_env.reward.score import OUTCOMES, Score
 from rg_env.run.group import Ending, Ledger, Rollout
 from rg_env.run.metrics import Metrics
 from rg_env.stream.curriculum import Feedback
-from rg_env.stream.run_items import EVENTS
+from rg_env.stream.prefetch import EVENTS
 from tests.support.documents import ROOT, blocks, listed, text_of
 from tests.support.groups import scored
 from tests.support.parts import build_env

@@ -1,8 +1,17 @@
-"""What fields decide, which resumed runs and reports go by."""
+"""What fields decide, and the shard of an instance, as its launcher numbers it."""
 
 from __future__ import annotations
 
-from rg_env.settings.environment_settings import GROUPS, CheckedSettings, affecting
+import pytest
+
+from rg_env.errors import SettingError
+from rg_env.settings.environment_settings import (
+    GROUPS,
+    LAUNCHERS,
+    CheckedSettings,
+    affecting,
+    shard_of_launcher,
+)
 from rg_env.settings.setting_types import Affects
 
 
@@ -16,3 +25,47 @@ def test_a_resumed_run_shares_what_affects_items_and_nothing_else() -> None:
     settings = CheckedSettings(tasks=["gcd"], temperature=0.5).stream_settings
     assert settings["tasks"] == ["gcd"] and settings["eval_seed"] == 123
     assert settings.keys().isdisjoint(["temperature", "adaptive_floor", "use_wandb"])
+
+
+SLURM = {"SLURM_PROCID": "2", "SLURM_NTASKS": "4"}
+TORCHRUN = {"RANK": "1", "WORLD_SIZE": "3"}
+
+
+@pytest.fixture
+def launched(monkeypatch):
+    """Set the variables of a launcher, and of no other."""
+
+    def launch(variables):
+        for name in sum(LAUNCHERS, ()):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+
+    return launch
+
+
+@pytest.mark.parametrize(
+    ("variables", "shard"),
+    [
+        (SLURM, (2, 4)),
+        (SLURM | {"SLURM_STEP_NUM_TASKS": "3"}, (2, 3)),
+        (SLURM | TORCHRUN, (2, 4)),
+        ({"SLURM_PROCID": "2"} | TORCHRUN, (1, 3)),
+        ({"RANK": "2", "WORLD_SIZE": ""}, (0, 1)),
+    ],
+    ids=str,
+)
+def test_slurm_or_torchrun_number_the_instances_and_a_setting_wins(
+    launched, variables, shard
+):
+    launched(variables)
+    for chosen in ({}, {"shard_index": 0, "num_shards": 1}):
+        config = CheckedSettings(**chosen)
+        assert (config.shard_index, config.num_shards) == ((0, 1) if chosen else shard)
+
+
+@pytest.mark.parametrize(("rank", "count"), [("x", "4"), ("4", "4"), ("-1", "3")])
+def test_variables_that_cannot_be_are_refused_by_name(launched, rank, count):
+    launched({"RANK": rank, "WORLD_SIZE": count})
+    with pytest.raises(SettingError, match=f"RANK: '{rank}' is not allowed"):
+        shard_of_launcher()

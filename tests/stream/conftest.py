@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rg_env.stream import shared_pool as pool_module
+from rg_env.library import installed_library as pool_module
 
 
 @pytest.fixture(autouse=True)

@@ -13,13 +13,14 @@ from rg_env.stream.curriculum import Curriculum
 from rg_env.stream.difficulty import Difficulty, LevelRule
 from rg_env.stream.draws import Stream
 from rg_env.stream.evaluation_items import (
+    SEED,
+    SIZE,
     EvaluationItems,
     evaluation_specs,
+    load_preset,
     wanted_items,
 )
-from rg_env.stream.item import Item
-from rg_env.stream.item_making import ItemMaker
-from rg_env.stream.presets import SEED, SIZE, load_preset
+from rg_env.stream.item import Item, ItemMaker
 from rg_env.stream.sampler import MAX_ATTEMPTS
 from rg_env.stream.task_selection import StreamSettings, TaskChoice
 from rg_env.workers.pool_errors import WorkerLostError

@@ -11,7 +11,7 @@ import pytest
 from rg_env.library import worker_jobs
 from rg_env.reward.score import ScoringRules
 from rg_env.stream.draws import Stream
-from rg_env.stream.run_items import RunItems
+from rg_env.stream.prefetch import RunItems
 from rg_env.stream.task_selection import StreamSettings, TaskChoice
 
 pytestmark = pytest.mark.processes

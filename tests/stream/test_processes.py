@@ -12,7 +12,7 @@ BEGIN = """\
 import multiprocessing, os, sys, threading, time
 from concurrent.futures import ProcessPoolExecutor
 from rg_env import Item, Tasks, score
-from rg_env.stream.shared_pool import shared_pool
+from rg_env.library.installed_library import shared_pool
 
 def value(item):
     right = f"<answer>{item.gold}</answer>"

@@ -12,8 +12,9 @@ import pytest
 
 from rg_env import Item, Tasks, score
 from rg_env.errors import LibraryError, SettingError
+from rg_env.executor import LOOP
 from rg_env.stream import prefetch
-from rg_env.stream.presets import load_preset
+from rg_env.stream.evaluation_items import load_preset
 from rg_env.workers.pool_errors import (
     DeadlineExceededError,
     JobError,
@@ -77,13 +78,13 @@ def test_items_ahead_wait_for_workers_that_were_lost(monkeypatch):
 
 def test_items_ahead_follow_a_seek_and_end_with_their_iterator():
     tasks = Tasks(*CHOSEN)
-    tasks.at(0)  # starts the threads of the workers
     before = set(threading.enumerate())
     with contextlib.closing(tasks.ahead()) as items:
         assert next(items).index == 0
         tasks.seek(1000)
         assert (next(items).index, tasks.position) == (1000, 1001)
-        (thread,) = set(threading.enumerate()) - before
+        new = set(threading.enumerate()) - before
+        (thread,) = (each for each in new if each.name == LOOP)
     thread.join(timeout=30)
     assert not thread.is_alive()
 
