@@ -31,7 +31,7 @@ STATEMENTS = """
 2 of the tasks of reasoning-gym: every_registered_name_but_the_mixture_is_a_task
 3 a link to the library: the_readme_says_what_was_ordered
 4 100+ tasks: the_pages_name_every_category_and_the_number_of_tasks
-5-7 mathematics, logic, programming: the_pages_name_every_category_and_the_number_of_tasks
+5-7 mathematics, logic, programs: the_pages_name_every_category_and_the_number_of_tasks
 8-11 arithmetic, algebra, logic puzzles, programs: the_tasks_that_were_ordered_are_there
 12 answer tags or 0: exactly_one_answer_is_an_answer
 13 raw and tagged, the higher one: the_higher_score_of_both_formats_counts
