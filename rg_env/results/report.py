@@ -30,13 +30,12 @@ import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from rg_env import shutdown
-from rg_env.errors import SettingError, printable
+from rg_env.errors import SettingError, counted, printable, visible
 from rg_env.installation import COMMAND
 from rg_env.library.baselines import guessing_notes
 from rg_env.places import new_folder
-from rg_env.results import report_runs as runs
+from rg_env.results import report_numbers as numbers
 from rg_env.results.estimates import row_of, table_of
-from rg_env.results.report_tally import outcomes_of_runs, parts_of_runs
 from rg_env.results.samples import Sample
 from rg_env.results.sources import Sources, files_of, metrics_beside
 from rg_env.results.terminal import WorkProgress
@@ -58,8 +57,8 @@ CHUNK = 256
 """Samples in a file of texts; report.js has this number too."""
 
 PREVIEW_CHARS = 48
-COLUMNS = ["result", "task", "score", "outcome", "level", "step", "tokens"]
-"""The columns of the table of rollouts, before the answer."""
+COLUMNS = ["run", "task", "score", "outcome", "level", "step", "tokens", "answer"]
+"""The columns of the table of rollouts; those that are empty are left out."""
 
 # -- the files of the folder -----------------------------------------------------------
 
@@ -80,8 +79,11 @@ def _own_files(folder: Path) -> list[Path]:
 
 
 def _shortened(value: Any) -> Any:
-    """Return a value; a text that is too long for the page, without its middle."""
-    left_out = len(value) - LONGEST_TEXT if isinstance(value, str) else 0
+    """Return a value; a text visibly, and without its middle if it is too long."""
+    if not isinstance(value, str):
+        return value
+    value = visible(value)
+    left_out = len(value) - LONGEST_TEXT
     if left_out <= 0:
         return value
     half = LONGEST_TEXT // 2
@@ -91,18 +93,14 @@ def _shortened(value: Any) -> Any:
     return f"{value[:half]}{gap}{value[-half:]}"
 
 
-Runs = dict[tuple[runs.Place, str | None], tuple[int, str | None]]
-"""Place and model of a run to its number and the time of its first sample."""
-
-
 def _read(
     samples: Iterator[Sample], folder: Path
-) -> tuple[Runs, pl.DataFrame, list[str | None]]:
+) -> tuple[numbers.Found, pl.DataFrame, list[str | None]]:
     """Read samples, and write their texts into files of the folder.
 
     Returns the runs, the table of the samples, and the beginning of each answer.
     """
-    found: Runs = {}
+    found: numbers.Found = {}
     rows = []
     previews = []
     chunks = iter(lambda: list(itertools.islice(samples, CHUNK)), [])
@@ -110,11 +108,12 @@ def _read(
         texts = []
         for sample in chunk:
             row = sample.row
-            place = runs.place_of(str(row["source"]), row.get("run"))
+            place = numbers.place_of(str(row["source"]), row.get("run"))
             known = (len(found), row.get("time"))
             run, _ = found.setdefault((place, row.get("model")), known)
             rows.append(row_of(sample, run))
-            previews.append(row["answer"] and row["answer"][:PREVIEW_CHARS])
+            answer = row["answer"]
+            previews.append(answer and printable(answer[:PREVIEW_CHARS]))
             texts.append({name: _shortened(value) for name, value in row.items()})
         _write_script(folder / f"texts-{number:04}.js", "texts", [number, texts])
     return found, table_of(rows), previews
@@ -151,29 +150,42 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
         SystemExit: A signal came; nothing of it is left.
     """
     files = [f for f in files_of(paths) if folder.resolve() not in f.resolve().parents]
-    beside = {of(file) for file in files for of in (metrics_beside, runs.metrics_of)}
+    beside = {of(file) for file in files for of in (metrics_beside, numbers.metrics_of)}
     files += sorted(path for path in beside.difference(files) if path.is_file())
     sources = Sources(files)
     shows = WorkProgress("report", sources.total_kb, "kB")
     with new_folder(folder, _own_files) as new, shows as progress:
         found, table, previews = _read(sources.samples(progress), new)
-        metrics = runs.read_metrics(files)  # last: they know of no less than the dumps
+        # Last: they know of no less than the dumps.
+        metrics = numbers.read_metrics(files)
         if not found and not metrics:
             raise sources.no_completion(paths)
-        lines = table.select(COLUMNS).rows()
-        _write_script(new / SAMPLES, "samples", [lines, previews])
+        runs, named = numbers.runs_of(found, metrics)
+        labels = {number: run.label for number, run in enumerate(runs)}
+        lines = table.with_columns(
+            pl.col("task", "outcome").map_elements(printable, pl.String),
+            pl.Series("answer", previews, pl.String),
+            run=pl.col("result").replace_strict(labels, return_dtype=pl.String),
+        )
+        columns = [name for name in COLUMNS if lines[name].count()]
+        columns = columns if len(labels) > 1 else columns[1:]
+        _write_script(new / SAMPLES, "samples", lines.select(columns).rows())
+        parts = numbers.parts_of_runs(table)
+        rollouts = counted(len(table), "rollout")
+        of_files = counted(len(files), "file")
         values = {
             "title": title or "Report",
-            "paths": paths,
-            "files": len(files),
+            "size": f"{rollouts} of {counted(len(runs), 'run')} in {of_files}",
+            "paths": [Path(path).name or path for path in paths],
             "made": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
             "unread": sources.reasons(),
-            "runs": found,
-            "short": runs.names_of([*metrics, *(place for place, _ in found)]),
-            "metrics": metrics,
-            "curves": runs.CURVES,
-            "parts": parts_of_runs(table),
-            "outcomes": outcomes_of_runs(table),
+            "runs": runs,
+            "alarms": [f"{n}: {said}" for n, of in named.items() for said in of.alarms],
+            "curves": numbers.curves_of(named),
+            "columns": columns,
+            "parts": parts,
+            "figures": list({name: 0 for part in parts for name in part["figures"]}),
+            "outcomes": numbers.outcomes_of_runs(table),
             "meanings": OUTCOMES,
             "guessing": guessing_notes(set(table["task"])),
             "simulated": SIMULATED,

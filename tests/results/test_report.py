@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rg_env.errors import SettingError
+from rg_env.errors import SettingError, visible
 from rg_env.results.report import LONGEST_TEXT, write_report
 from tests.support.hostile_texts import HOSTILE
 from tests.support.reported import (
@@ -59,7 +59,7 @@ def test_files_of_every_kind_are_one_report(tmp_path: Path) -> None:
     page = reported(tmp_path / "report", tmp_path)
     told = {(r["run"], r["model"], r["began"]) for r in page.tables["Runs"]}
     assert told == {
-        ("0123abcd", "", "2026-01-31 12:00"),
+        ("0123abcd, 2026-01-31 12:00", "", "2026-01-31 12:00"),
         ("model_one", "", ""),
         ("rows", "policy", ""),
         ("evaluated", "", ""),
@@ -120,10 +120,11 @@ def test_runs_whose_folders_have_one_name_are_named_by_where_they_differ(
     root = str(tmp_path).lstrip("/")
     steps = [f"{root}/step_{n}" for n in (100, 200)]
     places = [f"{step}/{name}" for step in steps for name in ("a_run", "eval")]
-    assert {run["run"] for run in page.tables["Runs"]} == {*places, "other"}
-    labels = {task["run"] for task in page.tables["Tasks"]}
-    assert labels == {*places, "other, m", "other, n"}
-    assert {label for _, label, _ in page.curves["score"]} == {places[1], places[3]}
+    for title in ("Runs", "Tasks"):
+        labels = {part["run"] for part in page.tables[title]}
+        assert labels == {*places, "other, m", "other, n"}
+    ends = {label for _, label, _ in page.curves["score"]}
+    assert ends == {f"{places[k]} ends at 1.000" for k in (1, 3)}
 
 
 def test_the_figures_are_those_of_the_samples(tmp_path: Path) -> None:
@@ -166,7 +167,9 @@ def test_a_point_of_a_curve_is_of_32_rollouts_at_least(tmp_path: Path) -> None:
     lines = [{**n, "train/rollouts_scored": 8 * k} for k, n in enumerate(numbers, 1)]
     metrics_of(tmp_path, *lines)
     page = reported(tmp_path / "report", tmp_path)
-    assert page.curves == {"score": [[0, "0123abcd", [[4, 0.5], [8, 0.5]]]]}
+    ((_, label, points),) = page.curves["score"]
+    assert label == "0123abcd ends at 0.500"
+    assert points == [(4, 0.5), (8, 0.5)]
 
 
 def test_a_run_has_one_number_and_so_one_colour_in_every_curve(tmp_path: Path) -> None:
@@ -186,21 +189,19 @@ def test_the_newest_alarms_of_each_run_stand_in_it(tmp_path: Path) -> None:
     assert notes[1] == "0123abcd: a in gcd, 2 times, the newest: 32 groups"
 
 
-@pytest.mark.parametrize("scored", [None, 2, 8])
-def test_one_line_says_that_dump_files_do_not_hold_all_groups(
-    tmp_path: Path, scored: int | None
+def test_a_run_says_how_many_of_its_scored_rollouts_the_dump_files_hold(
+    tmp_path: Path,
 ) -> None:
-    for run in "ab":
+    for run, scored in (("a", 8), ("b", None)):
         path = dump(tmp_path, [group(rollout("2", 1.0), rollout("3"))])
         uuid = f"{run}{UUID.format(1)[1:]}"
         path.rename(path.with_name(path.name.replace(UUID.format(1), uuid)))
-        line = {"step": 1, "train/rollouts_scored": scored}
-        (tmp_path / f"{uuid}_metrics.jsonl").write_text(json.dumps(line))
-    notes = reported(tmp_path / "r", tmp_path).notes
-    hold = {2: [], 8: ["4 of 16 scored rollouts"]}
-    said = hold.get(scored or 0, ["groups that were kept, perhaps not all"])
-    found = [note.partition(":")[0] for note in notes if "Dump files" in note]
-    assert found == [f"Dump files hold {one}" for one in said]
+        metrics_of(tmp_path, {"train/rollouts_scored": scored}, run=uuid)
+    reported(tmp_path / "r", tmp_path)
+    text = (tmp_path / "r" / "index.html").read_text()
+    assert (
+        text.count("2<small>of 8 scored</small>") == text.count(" scored</small>") == 1
+    )
 
 
 # -- texts -----------------------------------------------------------------------------
@@ -212,6 +213,7 @@ def test_every_text_is_kept_letter_by_letter_in_plain_ascii(tmp_path: Path) -> N
     lines = [group(rollout(f"{text}.", question=text, answer=text)) for text in texts]
     reported(tmp_path / "report", dump(tmp_path / "d", lines))
     found = texts_of(tmp_path / "report")
+    texts = [visible(text) for text in texts]
     assert [one["question"] for one in found] == texts
     assert [one["completion"] for one in found] == [f"{text}." for text in texts]
     assert {one["place"].rpartition(".")[2] for one in found} == {"1"}

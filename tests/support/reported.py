@@ -87,7 +87,7 @@ class _Page(HTMLParser):
         self.notes: list[str] = []
         self.curves: dict[str, list[Any]] = {}
         self._open: list[str] = []
-        self._lines: list[Any] = []
+        self._figure: list[Any] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
@@ -96,10 +96,12 @@ class _Page(HTMLParser):
             self.tables.setdefault(self.title, []).append([])
         elif tag in ("td", "th"):
             self.tables[self.title][-1].append(given.get("data-value") or "")
-        elif tag == "p":
+        elif tag == "p" and "main" not in self._open:
             self.notes.append("")
-        elif tag == "figure":
-            self._lines = json.loads(given["data-lines"] or "")
+        elif tag == "polyline":
+            pairs = (point.split(",") for point in (given["points"] or "").split())
+            points = [(float(step), -float(value)) for step, value in pairs]
+            self._figure.append([given["style"], "", points])
         elif tag == "h2":
             self.title = ""
 
@@ -111,20 +113,23 @@ class _Page(HTMLParser):
         inside = self._open[-1] if self._open else ""
         if inside == "h2":
             self.title += data
-        elif inside == "p":
+        elif inside == "p" and "main" not in self._open:
             self.notes[-1] += data
         elif inside == "figcaption":
-            self.curves[data] = self._lines
-        elif inside in ("td", "th"):
+            self._figure = self.curves.setdefault(data, [])
+        elif inside == "title" and "polyline" in self._open:
+            self._figure[-1][1] = data
+        elif {"td", "th"} & {*self._open}:
             row = self.tables[self.title][-1]
-            row[-1] = row[-1] or data
+            row[-1] = row[-1] or data.strip()
 
 
 @dataclasses.dataclass
 class Page:
     """What a page says before anything is done with it.
 
-    `tables` are title to rows by their headings, with the exact number of a cell.
+    `tables` are title to rows by their headings, with the exact number of a cell;
+    `curves` are caption to the style, label and points of each line.
     """
 
     tables: dict[str, list[dict[str, str]]]
