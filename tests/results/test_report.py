@@ -169,7 +169,7 @@ def test_a_point_of_a_curve_is_of_32_rollouts_at_least(tmp_path: Path) -> None:
     page = reported(tmp_path / "report", tmp_path)
     ((_, label, points),) = page.curves["score"]
     assert label == "0123abcd ends at 0.500"
-    assert points == [(4, 0.5), (8, 0.5)]
+    assert points == [(0, 500), (1000, 500)]
 
 
 def test_a_run_has_one_number_and_so_one_colour_in_every_curve(tmp_path: Path) -> None:

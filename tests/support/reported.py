@@ -100,7 +100,7 @@ class _Page(HTMLParser):
             self.notes.append("")
         elif tag == "polyline":
             pairs = (point.split(",") for point in (given["points"] or "").split())
-            points = [(float(step), -float(value)) for step, value in pairs]
+            points = [(float(x), float(y)) for x, y in pairs]
             self._figure.append([given["style"], "", points])
         elif tag == "h2":
             self.title = ""
@@ -129,7 +129,8 @@ class Page:
     """What a page says before anything is done with it.
 
     `tables` are title to rows by their headings, with the exact number of a cell;
-    `curves` are caption to the style, label and points of each line.
+    `curves` are caption to the style, label and points of each line,
+    from 0 to 1000, the highest at 0.
     """
 
     tables: dict[str, list[dict[str, str]]]
