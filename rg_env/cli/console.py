@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from importlib import import_module
@@ -21,8 +20,6 @@ def main() -> NoReturn:
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # transformers would advise to install PyTorch, which nothing here needs.
-    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     failures.catch_the_rest()
     installation.check(installation.CORE)
     from rg_env.cli.main import run_and_exit
