@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from examples.smollm2.model import save_base
 from examples.studies.cells import FOLDER
 from examples.train_small.policy import END, Policy, Rollouts, Tokenizer
-from rg_env.results.new_folder import new_folder
+from rg_env.places import new_folder
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 

@@ -34,8 +34,8 @@ from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 from examples.smollm2.model import save_base
 from rg_env import Item, Tasks, score
 from rg_env.adapters.trl import GRPOTasks
+from rg_env.places import new_folder
 from rg_env.results.estimates import estimates, paired, row_of, table_of, with_parts
-from rg_env.results.new_folder import new_folder
 from rg_env.results.samples import Sample
 from rg_env.results.screening import screen_rows
 
