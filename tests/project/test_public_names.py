@@ -1,7 +1,5 @@
 """Names, signatures and defaults that people use from outside."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import json
@@ -10,7 +8,6 @@ import random
 from collections.abc import MutableMapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
@@ -109,7 +106,7 @@ STARTING_SERVER = {
 
 
 @pytest.mark.processes
-def test_attributes_and_stats_are_those_of_the_original(tmp_path: Path) -> None:
+def test_attributes_and_stats_are_those_of_the_original(tmp_path):
     config = entry.ReasoningGymEnvConfig(
         tokenizer_name=str(TOKENIZER_FOLDER),
         tasks=["chain_sum"],
@@ -118,7 +115,7 @@ def test_attributes_and_stats_are_those_of_the_original(tmp_path: Path) -> None:
         data_dumps_dir=str(tmp_path),
     )
 
-    async def read() -> dict[str, Any]:
+    async def read():
         env = Env(config, Env.config_init()[1])
         try:
             await env.setup()
@@ -139,7 +136,7 @@ def test_attributes_and_stats_are_those_of_the_original(tmp_path: Path) -> None:
         assert callable(dataset.score_answer)
 
 
-def test_the_module_exports_an_environment_of_the_framework() -> None:
+def test_the_module_exports_an_environment_of_the_framework():
     names = {"ReasoningGymEnv", "ReasoningGymEnvConfig", "system_prompt"}
     assert names <= {*entry.__all__}
     assert isinstance(entry.system_prompt, str)
@@ -150,21 +147,21 @@ def test_the_module_exports_an_environment_of_the_framework() -> None:
     assert found == (BaseEnvConfig, EvalHandlingEnum)
 
 
-def test_the_hooks_that_are_awaited_are_those_of_the_original() -> None:
+def test_the_hooks_that_are_awaited_are_those_of_the_original():
     names = json.loads((Path(__file__).with_name("original.json")).read_text())
     awaited = inspect.iscoroutinefunction
     found = {n for n in names["parameters"] if awaited(getattr(Env, n, None))}
     assert found == COROUTINES
 
 
-def test_the_class_defaults_are_the_originals() -> None:
+def test_the_class_defaults_are_the_originals():
     fields = entry.ReasoningGymEnvConfig.model_fields
     found = {name: fields[name].default for name in CLASS_DEFAULTS}
     assert found == CLASS_DEFAULTS
     assert all(type(found[n]) is type(value) for n, value in CLASS_DEFAULTS.items())
 
 
-def test_config_init_sets_these_values_and_no_others() -> None:
+def test_config_init_sets_these_values_and_no_others():
     config, _ = Env.config_init()
     assert type(config) is entry.ReasoningGymEnvConfig
     found = {name: getattr(config, name) for name in STARTING_POINT}
@@ -172,7 +169,7 @@ def test_config_init_sets_these_values_and_no_others() -> None:
     assert config.model_fields_set <= set(STARTING_POINT)
 
 
-def test_config_init_names_one_server_in_a_list() -> None:
+def test_config_init_names_one_server_in_a_list():
     _, servers = Env.config_init()
     assert isinstance(servers, list) and len(servers) == 1
     assert type(servers[0]) is APIServerConfig
@@ -182,7 +179,7 @@ def test_config_init_names_one_server_in_a_list() -> None:
 @pytest.mark.parametrize(
     "config", [None, SimpleNamespace(debug_logging=False), MagicMock()]
 )
-def test_helpers_work_on_an_object_that_was_never_built(config: Any) -> None:
+def test_helpers_work_on_an_object_that_was_never_built(config):
     env = Env.__new__(Env)
     if config is not None:
         env.config = config
@@ -193,7 +190,7 @@ def test_helpers_work_on_an_object_that_was_never_built(config: Any) -> None:
     item = {"question": "2 + 2?", "answer": "4", "metadata": {}}
 
     class Exact:
-        def score_answer(self, answer: str, entry: dict[str, Any]) -> float:
+        def score_answer(self, answer, entry):
             return float(answer == entry["answer"])
 
     assert env._score_answer_with_both_formats("4", item, Exact()) == 1.0

@@ -1,12 +1,8 @@
 """The wheel: what it holds, where it works, and what can be installed beside it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,13 +19,13 @@ print(foreign & {name.partition(".")[0] for name in sys.modules})
 """
 
 
-def run(*argv: object, folder: Path) -> subprocess.CompletedProcess[str]:
-    how: Any = {"capture_output": True, "text": True, "timeout": LIMIT_S}
+def run(*argv, folder):
+    how = {"capture_output": True, "text": True, "timeout": LIMIT_S}
     return subprocess.run(list(map(str, argv)), cwd=folder, **how)
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory, repo_root: Path) -> Path:
+def wheel(tmp_path_factory, repo_root):
     folder = tmp_path_factory.mktemp("wheel")
     pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", repo_root)
     done = run(*pip, "--wheel-dir", folder, folder=folder)
@@ -38,18 +34,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory, repo_root: Path) -> Path:
     return found
 
 
-def test_it_holds_every_file_of_the_program_and_nothing_else(
-    wheel: Path, repo_root: Path
-) -> None:
+def test_it_holds_every_file_of_the_program_and_nothing_else(wheel, repo_root):
     listing = run("git", "ls-files", "rg_env", "*.py", folder=repo_root).stdout.split()
     program = [p for p in listing if p.startswith(("rg_env/", "reasoning_gym_"))]
     names = zipfile.ZipFile(wheel).namelist()
     assert sorted(n for n in names if ".dist-info/" not in n) == sorted(program)
 
 
-def test_it_scores_in_an_environment_that_holds_nothing_else(
-    wheel: Path, tmp_path: Path
-) -> None:
+def test_it_scores_in_an_environment_that_holds_nothing_else(wheel, tmp_path):
     venv, pip = (sys.executable, "-m", "venv"), (sys.executable, "-m", "pip")
     run(*venv, "--without-pip", tmp_path / "venv", folder=tmp_path)
     python = tmp_path / "venv/bin/python"
@@ -68,7 +60,7 @@ def test_it_scores_in_an_environment_that_holds_nothing_else(
 
 
 @pytest.fixture(scope="module")
-def uv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def uv(tmp_path_factory):
     folder = tmp_path_factory.mktemp("uv")
     pip = (sys.executable, "-m", "pip", "install", "--quiet")
     done = run(*pip, "--target", folder, "uv", folder=folder)
@@ -81,9 +73,9 @@ def uv(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [("trl", "3.11"), ("verifiers", "3.11"), ("verl", "3.12"), ("nemo-gym", "3.13")],
 )
 def test_the_newest_release_of_a_trainer_can_be_installed_beside_it(
-    wheel: Path, uv: Path, tmp_path: Path, trainer: str, python: str
-) -> None:
-    def versions(wanted: str, *options: str) -> list[str]:
+    wheel, uv, tmp_path, trainer, python
+):
+    def versions(wanted, *options):
         (tmp_path / "wanted.txt").write_text(wanted)
         how = ("--quiet", "--no-header", "--no-annotate", "--python-version", python)
         argv = (uv, "pip", "compile", *how, *options, "wanted.txt")

@@ -4,18 +4,14 @@ Jobs are `exec` and `eval` of the standard library, so that each attack is read 
 it is made and no worker has to import a file of the tests.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from rg_env.workers.pool_errors import JobError
-from rg_env.workers.worker_pool import WorkerPool
 
 ROOT = Path(__file__).resolve().parents[2]
 LONG_S = 60.0
@@ -24,23 +20,21 @@ LAYERS = ("limits", "landlock", "seccomp")
 """Of the sandbox, on a kernel that has them all."""
 
 
-def execute(
-    pool: WorkerPool, source: str, deadline_s: float = LONG_S, **names: object
-) -> None:
+def execute(pool, source, deadline_s=LONG_S, **names):
     pool.call(exec, source, names, deadline_s=deadline_s)
 
 
-def evaluate(pool: WorkerPool, source: str, **names: object) -> Any:
+def evaluate(pool, source, **names):
     return pool.call(eval, source, names, deadline_s=LONG_S)
 
 
-def fails_with(pool: WorkerPool, kind: str, source: str, **names: object) -> None:
+def fails_with(pool, kind, source, **names):
     with pytest.raises(JobError) as caught:
         execute(pool, source, **names)
     assert caught.value.kind == kind, str(caught.value)
 
 
-def start_script(folder: Path, source: str, **variables: str) -> subprocess.Popen[str]:
+def start_script(folder, source, **variables):
     script = folder / "script.py"
     script.write_text(source)
     return subprocess.Popen(
@@ -51,7 +45,7 @@ def start_script(folder: Path, source: str, **variables: str) -> subprocess.Pope
     )
 
 
-def run_script(folder: Path, source: str, **variables: str) -> str:
+def run_script(folder, source, **variables):
     with start_script(folder, source, **variables) as script:
         output = script.communicate(timeout=LONG_S)[0]
     assert script.returncode == 0, output

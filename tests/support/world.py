@@ -1,7 +1,5 @@
 """A world to end in: an API with a trainer, and environments as real processes."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

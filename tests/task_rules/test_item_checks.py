@@ -117,7 +117,7 @@ def test_an_item_that_was_found_wrong_is_not_used_and_its_neighbor_is(
 # -- boards on which doing nothing is right --------------------------------------------
 
 
-def boxes(*squares: list[str]):
+def boxes(*squares):
     state = {str(number): things for number, things in enumerate(squares)}
     return {"metadata": {"initial_state": state}}
 

@@ -1,7 +1,6 @@
 """What the library's own tests expect of its scorers, asked of ours."""
 
 import itertools
-from typing import Any
 
 import pytest
 
@@ -16,7 +15,7 @@ def paid(task, entry, answer, rules=EXACT):
     return worker_jobs.score_answers(task, {}, entry, [answer], rules)[0][0]
 
 
-def entry_of(task, **params: Any):
+def entry_of(task, **params):
     return next(datasets.usable_entries(task, params, itertools.count(42)))
 
 

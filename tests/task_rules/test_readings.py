@@ -1,7 +1,5 @@
 """Every answer that a question admits is right, and no other."""
 
-from __future__ import annotations
-
 import pytest
 
 from rg_env.library import datasets
@@ -21,11 +19,11 @@ READINGS = {
 """Task to what computes the answers of all readings from the question alone."""
 
 
-def entry_of(task: str, seed: int) -> dict:
+def entry_of(task, seed):
     return datasets.make_entry(task, {}, seed, checked=False)
 
 
-def value(task: str, entry: dict, answer: str, rules: ScoringRules | None = None):
+def value(task, entry, answer, rules=None):
     return score_answers(task, {}, entry, [answer], rules or ScoringRules())[0][0]
 
 

@@ -1,7 +1,5 @@
 """What the fix of a task scores for answers to an entry that is written here."""
 
-from __future__ import annotations
-
 import pytest
 
 from rg_env.task_rules.table import rejection

@@ -1,7 +1,5 @@
 """What a text scores that a model could write for an item of the library."""
 
-from __future__ import annotations
-
 import pytest
 
 from rg_env.library import datasets

@@ -35,7 +35,7 @@ def test_a_pool_has_half_as_many_workers_as_cores_within_bounds(
 
 
 def test_calls_from_many_threads_get_their_own_results(pool):
-    results: dict[int, int] = {}
+    results = {}
 
     def ask(number):
         results[number] = pool.call(operator.neg, number, deadline_s=LONG_S)

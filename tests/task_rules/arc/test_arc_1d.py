@@ -1,7 +1,5 @@
 """Examples of arc_1d that show two rules, and the rules that are read."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest
@@ -11,7 +9,7 @@ from rg_env.task_rules.arc import results
 from rg_env.task_rules.table import fault_of
 
 
-def item(*pairs: str):
+def item(*pairs):
     """Make an entry of rows, the last of which is asked for."""
     rows = [[[int(cell) for cell in row] for row in pair.split()] for pair in pairs]
     *shown, last = [{"input": row, "output": made} for row, made in rows]

@@ -1,7 +1,5 @@
 """Turned cubes, their way back, and drawings of rectangles."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -46,7 +44,7 @@ def test_half_a_turn_tells_top_and_bottom(side):
 # -- rectangle_count -------------------------------------------------------------------
 
 
-def drawing(*rectangles: tuple[int, int, int, int]):
+def drawing(*rectangles):
     """Draw rectangles, each its first and last row and column."""
     width, height = 24, 16
     counts = [[0] * width for _ in range(height)]
@@ -115,7 +113,7 @@ def test_a_way_back_needs_no_move_that_begins_with_a_number():
 
 
 @pytest.mark.parametrize("more", ["2R", "2R'", "U2'", "42", "hello", "0R", "9R"])
-def test_nothing_beside_a_solution_is_passed_over(more: str) -> None:
+def test_nothing_beside_a_solution_is_passed_over(more):
     entry = datasets.make_entry("rubiks_cube", {}, 5)
     gold = entry["metadata"]["example_correct_answer"]
     assert fixed_score("rubiks_cube", entry, gold) == 1.0

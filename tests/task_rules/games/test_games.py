@@ -1,7 +1,5 @@
 """Boards, hands and moves of games, by their rules."""
 
-from __future__ import annotations
-
 import pytest
 
 from rg_env.reward.score import ScoringRules

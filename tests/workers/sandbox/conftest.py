@@ -1,7 +1,5 @@
 """One pool that all tests of the sandbox attack, with every layer in force."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 
