@@ -4,6 +4,8 @@ Jobs are `exec` and `eval` of the standard library, so that each attack is read 
 it is made and no worker has to import a file of the tests.
 """
 
+import contextlib
+import math
 import os
 import subprocess
 import sys
@@ -12,12 +14,27 @@ from pathlib import Path
 import pytest
 
 from rg_env.workers.pool_errors import JobError
+from rg_env.workers.worker_pool import WorkerPool
 
 ROOT = Path(__file__).resolve().parents[2]
 LONG_S = 60.0
 HANG_IN_C = "pow(9, 9**9)"
 LAYERS = ("limits", "landlock", "seccomp")
 """Of the sandbox, on a kernel that has them all."""
+
+
+def new_pool(size=1, **options):
+    """Return a pool that is closed with its context."""
+    return contextlib.closing(WorkerPool(size, **options))
+
+
+def works(pool):
+    return pool.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
+
+
+def worker_of(pool):
+    """Return the process that serves the next call of a pool of one worker."""
+    return pool.call(os.getpid, deadline_s=LONG_S)
 
 
 def execute(pool, source, deadline_s=LONG_S, **names):

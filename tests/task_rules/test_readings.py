@@ -113,6 +113,10 @@ def test_a_legal_solution_of_tower_of_hanoi_may_be_long():
         ("gsm_symbolic", 105, "X dollars"),
         ("gsm_symbolic", 119, "X dollars"),
         ("gcd", 7000, "LCM = X"),
+        ("gcd", 7000, "46 = X"),
+        ("gcd", 7000, "46: X"),
+        ("gcd", 7000, "348 is X"),
+        ("gcd", 7000, "The GCD of 46 and 349 is X"),
         ("gcd", 7000, "at least X"),
         ("lcm", 7000, "at least X"),
         ("lcm", 7000, "GCD: X"),
@@ -133,6 +137,7 @@ def test_words_that_are_not_the_name_of_what_is_asked_for_announce_nothing(
     ("task", "named"),
     [
         *(("gcd", text) for text in ("GCD = X", "The GCD of 46 and 348 is X")),
+        *(("gcd", text) for text in ("**GCD:** X", "gcd(46, 348) = X")),
         ("gcd", "The greatest common divisor of 46 and 348 = X"),
         ("lcm", "The least common multiple of these numbers is X."),
         ("products", "The result of the multiplication is X."),

@@ -20,25 +20,23 @@ from tests.support.fixed_scores import fixed_score
 CUBE = {side: side for side in SIDES}
 
 
-@pytest.mark.parametrize("side", SIDES)
-def test_after_quarter_turns_each_side_has_one_color(side):
-    assert len(possible_colors(CUBE, ["front", "left", "back"], side)) == 1
+@pytest.mark.parametrize(
+    ("turns", "sides", "colors"),
+    [
+        (["front", "left", "back"], SIDES, 1),
+        (["bottom"], ["top", "bottom"], 1),
+        (["bottom"], ["front", "back", "left", "right"], 2),  # which change places
+    ],
+)
+def test_a_side_has_one_color_unless_half_a_turn_leaves_it_open(turns, sides, colors):
+    for side in sides:
+        assert len(possible_colors(CUBE, turns, side)) == colors
 
 
 def test_a_quarter_turn_moves_four_sides():
     after = {side: possible_colors(CUBE, ["front"], side).pop() for side in SIDES}
     moved = {"top": "front", "front": "bottom", "bottom": "back", "back": "top"}
     assert after == {**CUBE, **moved}
-
-
-@pytest.mark.parametrize("side", ["front", "back", "left", "right"])
-def test_half_a_turn_leaves_open_which_sides_change_places(side):
-    assert len(possible_colors(CUBE, ["bottom"], side)) == 2
-
-
-@pytest.mark.parametrize("side", ["top", "bottom"])
-def test_half_a_turn_tells_top_and_bottom(side):
-    assert len(possible_colors(CUBE, ["bottom"], side)) == 1
 
 
 # -- rectangle_count -------------------------------------------------------------------
@@ -56,33 +54,29 @@ def drawing(*rectangles):
     return "".join("".join(" #█"[n] for n in row) + "\n" for row in counts)
 
 
-@pytest.mark.parametrize(
-    "rectangles",
-    [
-        [(1, 5, 2, 9)],
-        [(0, 2, 0, 2), (13, 15, 21, 23)],
-        [(1, 8, 2, 9), (4, 12, 5, 20)],  # corner over corner
-        [(1, 12, 2, 20), (4, 8, 5, 12)],  # one inside of the other
-        [(1, 6, 2, 9), (1, 6, 9, 16)],  # a side in common
-        [(3, 9, 5, 12), (3, 9, 5, 12)],
-        [(1, 8, 2, 9), (4, 6, 5, 20)],  # through one side
-    ],
-)
-def test_most_drawings_show_one_number(rectangles):
-    assert not may_show_another_count(drawing(*rectangles))
+ONE_COUNT = [
+    [(1, 5, 2, 9)],
+    [(0, 2, 0, 2), (13, 15, 21, 23)],
+    [(1, 8, 2, 9), (4, 12, 5, 20)],  # corner over corner
+    [(1, 12, 2, 20), (4, 8, 5, 12)],  # one inside of the other
+    [(1, 6, 2, 9), (1, 6, 9, 16)],  # a side in common
+    [(3, 9, 5, 12), (3, 9, 5, 12)],
+    [(1, 8, 2, 9), (4, 6, 5, 20)],  # through one side
+]
+SEVERAL = [
+    [(5, 9, 2, 20), (1, 14, 8, 12)],  # a cross: two bars or its four arms
+    [(5, 9, 2, 20), (4, 14, 8, 12)],  # an arm of two rows
+    [(1, 6, 2, 12), (5, 12, 2, 12)],  # the rows in common may be small squares
+    [(1, 3, 1, 4), (5, 9, 2, 20), (1, 14, 8, 12)],
+]
 
 
-@pytest.mark.parametrize(
-    "rectangles",
-    [
-        [(5, 9, 2, 20), (1, 14, 8, 12)],  # a cross: two bars or its four arms
-        [(5, 9, 2, 20), (4, 14, 8, 12)],  # an arm of two rows
-        [(1, 6, 2, 12), (5, 12, 2, 12)],  # the rows in common may be small squares
-        [(1, 3, 1, 4), (5, 9, 2, 20), (1, 14, 8, 12)],
-    ],
-)
-def test_arms_of_a_cross_and_small_squares_are_rectangles_too(rectangles):
-    assert may_show_another_count(drawing(*rectangles))
+@pytest.mark.parametrize("rectangles", [*ONE_COUNT, *SEVERAL])
+def test_arms_of_a_cross_and_small_squares_are_another_count_and_nothing_else(
+    rectangles,
+):
+    has_another = may_show_another_count(drawing(*rectangles))
+    assert has_another == (rectangles in SEVERAL)
 
 
 # -- rubiks_cube -----------------------------------------------------------------------

@@ -57,31 +57,6 @@ def test_what_announces_an_answer_ends_before_the_first_one(second):
     assert text[lead_end(text) :] == f"on\n{second}"
 
 
-GCD = "Find the Greatest Common Divisor (GCD) of these numbers: 12, 18. Give the GCD."
-
-
-@pytest.mark.parametrize(
-    ("question", "lead"),
-    [
-        *((GCD, lead) for lead in ("GCD = ", "**GCD:** ", "gcd(12, 18) = ")),
-        (GCD, "The GCD of 12 and 18 is "),
-        (GCD, "The greatest common divisor of 12, 18 is: "),
-        ("Return the maximum area of an island in grid.", "The maximum area is "),
-        ("What is now the color of the left side?", "The color of the left side is "),
-        ("Give the new list in the same format.", "New list: "),
-    ],
-)
-def test_the_name_that_a_question_gives_a_value_announces_it(question, lead):
-    assert lead_end(f"{lead}7", asked_words(question)) == len(lead)
-
-
-@pytest.mark.parametrize(
-    "text", ["12 = 7", "12: 7", "18 is 7", "The GCD of 12 and 20 is 7", "LCM = 7"]
-)
-def test_a_number_of_the_question_alone_and_another_name_announce_nothing(text):
-    assert lead_end(text, asked_words(GCD)) == 0
-
-
 @pytest.mark.parametrize(
     ("question", "words"),
     [
