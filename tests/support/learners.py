@@ -53,9 +53,17 @@ class Learner:
         return sum(rng.random() < p for _ in range(size)) / size
 
 
-def sloped(name, middle, slope):
-    """Return a learner who is right half of the time at the level `middle`."""
-    return Learner(name, lambda x, n: [(logistic(slope * (middle - x)), 1.0)])
+def sloped(name, middle, slope, gain=0.0):
+    """Return a learner who is right half of the time at the level `middle`.
+
+    It moves upwards by `gain` a group, to 0.9 at most.
+    """
+
+    def mixture(level, number):
+        now = min(middle + gain * number, 0.9)
+        return [(logistic(slope * (now - level)), 1.0)]
+
+    return Learner(name, mixture)
 
 
 def stepped(name, *accuracies):
@@ -70,16 +78,6 @@ def stepped(name, *accuracies):
     return Learner(name, mixture)
 
 
-def improving(name, groups):
-    """Return a learner whose middle moves from 0.1 to 0.9 in so many groups."""
-
-    def accuracy(level, number):
-        middle = 0.1 + 0.8 * min(number / groups, 1)
-        return logistic(9 * (middle - level))
-
-    return Learner(name, lambda x, n: [(accuracy(x, n), 1.0)])
-
-
 LEARNERS = (
     sloped("weak", 0.25, 8),
     sloped("middling", 0.5, 8),
@@ -87,7 +85,7 @@ LEARNERS = (
     sloped("middling, cliff", 0.5, 40),
     stepped("two steps, weak", 0.9, 0.0),
     stepped("four steps", 1.0, 0.9, 0.4, 0.1),
-    improving("improving over 500", 500),
+    sloped("improving over 500", 0.1, 9, 0.8 / 500),
 )
 
 

@@ -51,10 +51,6 @@ class Run:
         """The exit status, None while it lives."""
         return self._process.poll()
 
-    def has_workers(self):
-        """Say whether one of its children, the fork server, has forked a worker."""
-        return len(descendants(self.pid)) > 1
-
     async def end(self, *signals):
         """Send signals, each when the one before has been heard, and wait for the end.
 

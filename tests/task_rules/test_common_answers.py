@@ -1,14 +1,12 @@
 """What copies its question or always says the same is seldom right in what is asked."""
 
 import itertools
-from typing import Any
 
 import pytest
 
 from rg_env.library import datasets
 from rg_env.library.scales import load_shipped
 
-Entry = dict[str, Any]
 SCALES = load_shipped().scales
 ITEMS = 40
 

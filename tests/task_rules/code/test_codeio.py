@@ -3,7 +3,6 @@
 import asyncio
 import json
 import random
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,15 +16,12 @@ from rg_env.task_rules.code import codeio
 from rg_env.task_rules.rules import READABLE
 from rg_env.task_rules.table import fault_of, rejection
 
-Entry = dict[str, Any]
-
 INPUT = "\nCan you predict a feasible input without writing any code? {}\n"
 OUTPUT = "\nCan you predict the output without writing any code? {}\n"
 PROGRAM = "\n... but not copy spans of code directly.\n\n{}\n"
 
 SORTED = "def main_solution(data):\n    return sorted(data)"
 LOOP = "def main_solution(n):\n    while n:\n        pass\n    return 'done'"
-GUARD_S = 60.0
 DEADLINE_S = 2.0
 SHORT_DEADLINE_S = 0.3
 

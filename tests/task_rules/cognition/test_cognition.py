@@ -1,8 +1,5 @@
 """Turned cubes, their way back, and drawings of rectangles."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from rg_env.library import datasets, worker_jobs
@@ -81,7 +78,6 @@ def test_arms_of_a_cross_and_small_squares_are_another_count_and_nothing_else(
 
 # -- rubiks_cube -----------------------------------------------------------------------
 
-MakeEntry = Callable[..., dict[str, Any]]
 
 GUARD_S = 120.0
 
