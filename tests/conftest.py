@@ -15,9 +15,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 # Its plugin would import it at the end of a run that has no property, from so deep in
 # the stack that Python 3.11 fails to compile it.
@@ -60,7 +58,7 @@ WRITTEN_BY_RUNS = ("data", "data_dumps", "env_checkpoints", "wandb")
 """Folders of the repository that a run writes to and no test may."""
 
 
-def written_by_runs() -> set[Path]:
+def written_by_runs():
     return {p for name in WRITTEN_BY_RUNS for p in (REPO_ROOT / name).rglob("*")}
 
 
@@ -82,13 +80,11 @@ class RootIsNoPackage:
     """
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_collect_directory(
-        self, path: Path, parent: pytest.Collector
-    ) -> pytest.Collector | None:
+    def pytest_collect_directory(self, path, parent):
         return pytest.Dir.from_parent(parent, path=path) if path == REPO_ROOT else None
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+def pytest_ignore_collect(collection_path, config):
     """Spare `make quick` the import of files of which it would run nothing."""
     chosen = config.getoption("markexpr").split(" and ")
     if "not processes" not in chosen or not collection_path.is_file():
@@ -97,19 +93,19 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return is_left_out in collection_path.read_text(encoding="utf-8") or None
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config):
     config.pluginmanager.register(RootIsNoPackage())
     gc.disable()
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish():
     """Let no later collection look at modules and items, which stay to the end."""
     gc.enable()
     gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     for item in items:
         if START_PROCESSES.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("processes")
@@ -119,7 +115,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+def pytest_pyfunc_call(pyfuncitem):
     """Run a test that is a coroutine in an event loop of its own."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
@@ -128,30 +124,30 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     return True
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
+def pytest_sessionfinish(session):
     left = sorted(map(str, written_by_runs() - WRITTEN_BEFORE))
     if IS_CONTROLLER and left:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
         session.config.stash[LEFT] = left
 
 
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+def pytest_terminal_summary(terminalreporter, config):
     for path in config.stash.get(LEFT, []):
         terminalreporter.write_line(f"FAILED: the tests left {path}")
 
 
-def pytest_unconfigure() -> None:
+def pytest_unconfigure():
     if IS_CONTROLLER:
         shutil.rmtree(os.environ["TMPDIR"], ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
-def repo_root() -> Path:
+def repo_root():
     return REPO_ROOT
 
 
 @pytest.fixture(scope="session")
-def fork_servers() -> Iterator[SharedForkServers]:
+def fork_servers():
     """The fork servers that the pools of all tests share; started when needed."""
     servers = SharedForkServers()
     yield servers
@@ -159,9 +155,7 @@ def fork_servers() -> Iterator[SharedForkServers]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def shared_fork_server(
-    request: pytest.FixtureRequest, fork_servers: SharedForkServers
-) -> Iterator[None]:
+def shared_fork_server(request, fork_servers):
     """Give every new pool workers of a fork server that is running already.
 
     The workers are its own, and end with it. What is shared has imported the library
@@ -176,7 +170,7 @@ def shared_fork_server(
 
 
 @pytest.fixture(scope="session")
-def pool() -> Iterator[Any]:
+def pool():
     """Worker processes that hold the library, for all tests that need nothing special.
 
     A worker is forked when it is first needed, and replaced when a test has it killed.
@@ -190,7 +184,7 @@ def pool() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def other_pool() -> Iterator[Any]:
+def other_pool():
     """One worker, started apart from those of `pool`."""
     from rg_env.library import worker_jobs
     from rg_env.workers.worker_pool import WorkerPool
@@ -201,34 +195,30 @@ def other_pool() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def make_entry(pool: Any) -> Callable[..., dict[str, Any]]:
+def make_entry(pool):
     """From a task, its parameters and a seed to the entry, made in a worker."""
     from rg_env.library import worker_jobs
 
-    def make(task: str, params: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    def make(task, params, seed):
         call = (worker_jobs.make_entry, task, dict(params), seed)
-        entry: dict[str, Any] = pool.call(*call, deadline_s=120.0)
-        return entry
+        return pool.call(*call, deadline_s=120.0)
 
     return make
 
 
 @pytest.fixture(scope="session")
-def make_asked_entry(pool: Any) -> Callable[..., dict[str, Any]]:
+def make_asked_entry(pool):
     """As `make_entry`, with another seed where the entry of that one is not asked."""
     from jobs_for_conformance import make_asked_entry as job
 
-    def make(task: str, params: Mapping[str, Any], seed: int) -> dict[str, Any]:
-        entry: dict[str, Any] = pool.call(
-            job, task, dict(params), seed, deadline_s=120.0
-        )
-        return entry
+    def make(task, params, seed):
+        return pool.call(job, task, dict(params), seed, deadline_s=120.0)
 
     return make
 
 
 @pytest.fixture(scope="session")
-def only_api() -> Iterator[str]:
+def only_api():
     """The address of the Atropos API of this pytest process."""
     from tests.support.stock_api import running_api
 
@@ -240,7 +230,7 @@ def only_api() -> Iterator[str]:
 
 
 @pytest.fixture
-def api_url(only_api: str) -> str:
+def api_url(only_api):
     """The address of a real Atropos API that knows of no trainer and of no group."""
     from tests.support.parts import empty_api
 
@@ -249,7 +239,7 @@ def api_url(only_api: str) -> str:
 
 
 @pytest.fixture(autouse=True)
-def own_log_level() -> Iterator[None]:
+def own_log_level():
     """Undo what an environment does to the level of our loggers.
 
     One that a whole module shares has done it before its first test.
@@ -261,7 +251,7 @@ def own_log_level() -> Iterator[None]:
 
 
 @pytest.fixture
-def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+def logged(caplog):
     """What our loggers say, whatever level an earlier test has left them at."""
     caplog.set_level("INFO", logger="rg_env")
     return caplog

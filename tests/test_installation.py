@@ -1,12 +1,9 @@
 """A Python, a machine or an installation that cannot run this says so in a sentence."""
 
-from __future__ import annotations
-
 import ast
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
@@ -25,7 +22,7 @@ SEEN_BY_AN_OLD_PYTHON = (
 )
 
 
-def run_entry(*argv: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_entry(*argv, **environment):
     return subprocess.run(
         [sys.executable, *argv],
         env=os.environ | environment,
@@ -36,47 +33,45 @@ def run_entry(*argv: str, **environment: str) -> subprocess.CompletedProcess[str
     )
 
 
-def refusal(*packages: str) -> str:
+def refusal(*packages):
     with pytest.raises(ImportError) as caught:
         installation.check(packages)
     return str(caught.value)
 
 
-def requirements(root: Path) -> dict[str, Requirement]:
+def requirements(root):
     lines = (root / "requirements.txt").read_text().splitlines()
     texts = [line.partition("#")[0].strip() for line in lines]
     wanted = [Requirement(text) for text in texts if text]
     return {requirement.name: requirement for requirement in wanted}
 
 
-def test_what_is_looked_for_is_what_requirements_txt_brings(repo_root: Path) -> None:
+def test_what_is_looked_for_is_what_requirements_txt_brings(repo_root):
     brought = set(requirements(repo_root)) - {"reasoning-gym"}
     imported = {"pyyaml": "yaml", "huggingface-hub": "huggingface_hub"}
     assert set(installation.NEEDED) == {imported.get(name, name) for name in brought}
 
 
 @pytest.mark.parametrize("file", SEEN_BY_AN_OLD_PYTHON)
-def test_an_old_python_can_read_what_comes_before_the_check(
-    file: str, repo_root: Path
-) -> None:
+def test_an_old_python_can_read_what_comes_before_the_check(file, repo_root):
     ast.parse((repo_root / file).read_text(), feature_version=(3, 8))
 
 
 def test_an_old_python_is_told_which_one_is_needed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     monkeypatch.setattr(sys, "version_info", (3, 9, 18))
     assert "Python 3.10 or newer is needed" in refusal()
 
 
 def test_another_system_than_linux_is_refused_with_the_reason(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     monkeypatch.setattr(sys, "platform", "darwin")
     assert "runs on Linux only, because" in refusal()
 
 
-def test_missing_packages_are_named_all_at_once() -> None:
+def test_missing_packages_are_named_all_at_once():
     assert refusal("json", "no_one", "no_two").startswith(
         f"not installed for {sys.executable}: no_one, no_two"
     )
@@ -95,14 +90,14 @@ EXPLAINED = {
 
 
 @pytest.mark.parametrize("case", EXPLAINED)
-def test_an_import_that_fails_is_explained(case: str) -> None:
+def test_an_import_that_fails_is_explained(case):
     error, expected = EXPLAINED[case]
     assert expected in str(installation.explain(error))
 
 
 @pytest.mark.processes
 @pytest.mark.parametrize("command", ["serve", "--help"])
-def test_without_the_packages_a_command_ends_in_one_sentence(command: str) -> None:
+def test_without_the_packages_a_command_ends_in_one_sentence(command):
     done = run_entry("-S", str(ENTRY), command)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: not installed for ")
@@ -111,8 +106,8 @@ def test_without_the_packages_a_command_ends_in_one_sentence(command: str) -> No
 
 @pytest.mark.processes
 def test_an_atropos_that_lacks_what_is_used_is_named_with_its_version(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     (tmp_path / "atroposlib").mkdir()
     (tmp_path / "atroposlib" / "__init__.py").touch()
     (tmp_path / "atroposlib-0.3.0.dist-info").mkdir()

@@ -1,7 +1,5 @@
 """What is read as YAML, and why something is not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -20,9 +18,7 @@ from rg_env.yaml_text import YamlError
         ("2026-99-99", "month must be in 1..12"),
     ],
 )
-def test_a_text_that_is_refused_says_where_and_why_without_its_lines(
-    text: str, expected: str
-) -> None:
+def test_a_text_that_is_refused_says_where_and_why_without_its_lines(text, expected):
     with pytest.raises(YamlError, match=expected) as refused:
         yaml_text.load(text)
     assert "secret" not in str(refused.value)
@@ -36,9 +32,7 @@ def test_a_text_that_is_refused_says_where_and_why_without_its_lines(
         ("binary", "can't decode"),
     ],
 )
-def test_a_file_that_cannot_be_read_says_why(
-    name: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_cannot_be_read_says_why(name, expected, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("binary").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(YamlError, match=expected):

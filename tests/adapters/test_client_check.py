@@ -1,7 +1,5 @@
 """What `run-api` and `score-server` do not serve: web pages and foreign host names."""
 
-from __future__ import annotations
-
 import socket
 
 import pytest

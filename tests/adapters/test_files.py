@@ -1,7 +1,5 @@
 """Files for trainers: what is in them, what is left out, and who can load them."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections import Counter

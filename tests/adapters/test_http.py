@@ -1,7 +1,5 @@
 """The score server: equal scores, bounded clients, and no reward made of a failure."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import http.client

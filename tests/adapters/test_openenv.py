@@ -1,7 +1,5 @@
 """OpenEnv's own client, probe and graders pass, and no reward is made of a failure."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import subprocess

@@ -3,8 +3,6 @@
 `test_their_packages.py` runs this file in an environment that holds Ray.
 """
 
-from __future__ import annotations
-
 import asyncio
 from itertools import islice
 

@@ -3,8 +3,6 @@
 `test_their_packages.py` runs this file beside the examples, where Ray is installed.
 """
 
-from __future__ import annotations
-
 import os
 import runpy
 import socket

@@ -3,13 +3,10 @@
 This environment has none of these packages: their pins exclude those of the framework.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +16,7 @@ TORCH = "torch==2.13.0"
 """The version that the example of the small model installs."""
 
 
-def run(*argv: object, folder: Path) -> str:
+def run(*argv, folder):
     inherited = {n: v for n, v in os.environ.items() if not n.startswith("PYTEST_")}
     inherited.pop("PYTHONPATH", None)
     done = subprocess.run(
@@ -35,7 +32,7 @@ def run(*argv: object, folder: Path) -> str:
     return done.stdout
 
 
-def environment(folder: Path, *wanted: object) -> Path:
+def environment(folder, *wanted):
     """Return the Python of a new environment that holds packages and pytest."""
     run(sys.executable, "-m", "venv", "venv", folder=folder)
     python = folder / "venv/bin/python"
@@ -45,7 +42,7 @@ def environment(folder: Path, *wanted: object) -> Path:
 
 
 @pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory, repo_root: Path) -> Path:
+def python(tmp_path_factory, repo_root):
     folder = tmp_path_factory.mktemp("packages")
     extras = "ray,server,tinker,trl,verifiers"
     hub = repo_root / "reasoning-gym-verifiers"
@@ -56,7 +53,7 @@ NAMES = ["files", "ray", "tinker", "trl", "verifiers", "verl"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_adapter(python: Path, name: str, repo_root: Path, tmp_path: Path) -> None:
+def test_an_adapter(python, name, repo_root, tmp_path):
     # Outside the project, so that what is installed is tested.
     shutil.copy(repo_root / f"tests/adapters/test_{name}.py", tmp_path)
     said = run(python, "-m", "pytest", "-q", "-rs", f"test_{name}.py", folder=tmp_path)
@@ -64,21 +61,19 @@ def test_an_adapter(python: Path, name: str, repo_root: Path, tmp_path: Path) ->
     assert "skipped" not in said
 
 
-def test_the_adapter_of_inspect(repo_root: Path, tmp_path: Path) -> None:
+def test_the_adapter_of_inspect(repo_root, tmp_path):
     # Its client of servers excludes that of verifiers.
     python = environment(tmp_path, f"{repo_root}[inspect]", "openai>=3.4")
     test_an_adapter(python, "inspect", repo_root, tmp_path)
 
 
-def test_the_example_of_ray_serve(
-    python: Path, repo_root: Path, tmp_path: Path
-) -> None:
+def test_the_example_of_ray_serve(python, repo_root, tmp_path):
     for name in ("ray_serve", "verl_remote_reward"):
         shutil.copy(repo_root / f"examples/{name}.py", tmp_path)
     test_an_adapter(python, "ray_serve", repo_root, tmp_path)
 
 
-def test_the_example_of_trl(python: Path, repo_root: Path, tmp_path: Path) -> None:
+def test_the_example_of_trl(python, repo_root, tmp_path):
     torchrun = (python.with_name("torchrun"), "--nproc_per_node", 2)
     example = (*torchrun, repo_root / "examples/trl/train.py", "--work", "work")
     short = ("--conversations", 400, "--sft_steps", 1, "--steps", 1)

@@ -4,8 +4,6 @@
 The policy writes given texts; no service is called.
 """
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import itertools

@@ -1,7 +1,5 @@
 """The reward that verl loads from a file beside the items."""
 
-from __future__ import annotations
-
 import importlib.util
 
 import pytest

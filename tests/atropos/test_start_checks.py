@@ -1,7 +1,5 @@
 """What stops a start before anything is loaded or queried."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import shutil
@@ -25,14 +23,14 @@ from tests.support.parts import TOKENIZER, build_env, env_config, run_main
     ],
 )
 def test_what_a_command_cannot_work_with_is_refused_before_the_tokenizer_is_read(
-    argv: list[str], expected: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+    argv, expected, capsys
+):
     nowhere = ["--env.tokenizer_name=/nowhere", "--env.use_wandb=false"]
     assert run_main([*argv, *nowhere]) == 2
     assert expected in capsys.readouterr().err
 
 
-def test_only_texts_need_no_tokenizer() -> None:
+def test_only_texts_need_no_tokenizer():
     env = build_env(kind="openai", tokenizer_name="none")
     asyncio.run(env.close())
     assert env.config.tokenizer_name == "none"
@@ -47,8 +45,8 @@ def test_only_texts_need_no_tokenizer() -> None:
     [(0.7, "vllm", True), (0.7, "sglang", False), (1.0, "vllm", False)],
 )
 def test_a_temperature_that_vllm_leaves_out_by_default_is_warned_of(
-    temperature: float, kind: str, is_warned: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+    temperature, kind, is_warned, caplog
+):
     config = env_config(temperature=temperature)
     start_checks.warn_of_temperature(config, [kind])
     assert ("--logprobs-mode" in caplog.text) == is_warned
@@ -59,8 +57,8 @@ def test_a_temperature_that_vllm_leaves_out_by_default_is_warned_of(
     ("name", "value"), [("WANDB_API_KEY", "short"), ("WANDB_MODE", "bogus")]
 )
 def test_a_variable_that_wandb_refuses_ends_the_start_in_its_words(
-    name: str, value: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    name, value, monkeypatch
+):
     monkeypatch.delenv("WANDB_MODE")
     monkeypatch.setenv(name, value)
     with pytest.raises(SettingError, match=r"^W&B: ") as refused:
@@ -71,7 +69,7 @@ def test_a_variable_that_wandb_refuses_ends_the_start_in_its_words(
 # -- the tokenizer ---------------------------------------------------------------------
 
 
-def refusal(name: str) -> str:
+def refusal(name):
     config = env_config(tokenizer_name=name)
     with (
         pytest.raises(SettingError) as caught,
@@ -86,12 +84,12 @@ def refusal(name: str) -> str:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """Return a folder with the files of a tokenizer, to be spoilt."""
     return Path(shutil.copytree(TOKENIZER, tmp_path / "tokenizer"))
 
 
-def change(folder: Path, **changes: object) -> Path:
+def change(folder, **changes):
     path = folder / "tokenizer_config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
     return folder
@@ -100,19 +98,17 @@ def change(folder: Path, **changes: object) -> Path:
 @pytest.mark.parametrize(
     ("file", "content"), [("tokenizer.json", '{"a": '), ("tokenizer_config.json", "[]")]
 )
-def test_a_folder_that_cannot_be_loaded_is_refused(
-    file: str, content: str, folder: Path
-) -> None:
+def test_a_folder_that_cannot_be_loaded_is_refused(file, content, folder):
     (folder / file).write_text(content)
     refusal(str(folder))
 
 
 @pytest.mark.parametrize("name", ["/no/such", "owner/no-such-model"])
-def test_what_is_no_folder_and_no_name_is_refused(name: str) -> None:
+def test_what_is_no_folder_and_no_name_is_refused(name):
     refusal(name)
 
 
-def test_what_is_no_fault_of_the_tokenizer_is_passed_on() -> None:
+def test_what_is_no_fault_of_the_tokenizer_is_passed_on():
     with (
         pytest.raises(FileNotFoundError),
         start_checks.refusing_bad_tokenizer(env_config(), []),
@@ -120,9 +116,7 @@ def test_what_is_no_fault_of_the_tokenizer_is_passed_on() -> None:
         Path("/nowhere/at/all").read_bytes()
 
 
-def test_the_setting_that_names_the_tokenizer_is_blamed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_setting_that_names_the_tokenizer_is_blamed(tmp_path, capsys):
     argv = [f"--env.tokenizer_name={TOKENIZER}", f"--openai.tokenizer_name={tmp_path}"]
     argv += ["--openai.model_name=m", "--env.use_wandb=false"]
     assert run_main(["serve", *argv]) == 2
@@ -139,9 +133,7 @@ LEAVES_OUT = "{{ messages[0].content }}", "{{ messages[1].content }}"
 @pytest.mark.parametrize(
     "template", [None, SYSTEM_REFUSED, "{% for m in %}", *LEAVES_OUT]
 )
-def test_a_chat_template_that_cannot_be_used_is_refused(
-    template: str | None, folder: Path
-) -> None:
+def test_a_chat_template_that_cannot_be_used_is_refused(template, folder):
     tokenizer = AutoTokenizer.from_pretrained(change(folder, chat_template=template))
     with pytest.raises(SettingError) as caught:
         start_checks.check_template("x", tokenizer)

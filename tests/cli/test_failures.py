@@ -24,7 +24,7 @@ IN_OURS = 'File "/x/rg_env/library/worker_jobs.py", line 3, in f\n'
 TRACEBACK = "Traceback (most recent call last):\n"
 FULL = OSError(errno.ENOSPC, "No space left on device", "/data/x")
 
-SENTENCES: list[tuple[BaseException, int, str]] = [
+SENTENCES = [
     (SettingError("env.x: no"), 2, "env.x: no\n"),
     (LibraryError("it is broken"), 2, "it is broken\n"),
     (ModuleNotFoundError("No module", name="no_one"), 2, "the package no_one cannot"),

@@ -3,7 +3,6 @@
 import ast
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,7 @@ FILES = sorted((PROJECT / "examples").rglob("*.py"))
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(PROJECT)))
-def test_an_example_imports_modules_and_names_that_exist(file: Path):
+def test_an_example_imports_modules_and_names_that_exist(file):
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("rg_env"):
             assert find_spec(node.module)

@@ -5,10 +5,10 @@ from collections import Counter
 
 import pytest
 
-from examples.studies.rules import RULES, Place
+from examples.studies.rules import RULES
 
-LEVELS: list[Place] = [("gcd", step / 8) for step in range(9)]
-TASKS: list[Place] = [("gcd", None), ("lcm", None), ("chain_sum", None)]
+LEVELS = [("gcd", step / 8) for step in range(9)]
+TASKS = [("gcd", None), ("lcm", None), ("chain_sum", None)]
 
 
 def values(share, count=8):
@@ -19,7 +19,7 @@ def values(share, count=8):
 
 def played(rule, share_of, rounds=40):
     """Return how often each place was drawn in the last ten of the rounds of a run."""
-    drawn: Counter[Place] = Counter()
+    drawn = Counter()
     for number in range(rounds):
         places = [rule.next() for _ in range(16)]
         drawn.update(places if number >= rounds - 10 else ())

@@ -5,8 +5,6 @@ nothing but its files and this environment: what a command needs besides, it ins
 A new command is to be run here, or to have its reason in `ELSEWHERE`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re
@@ -74,7 +72,7 @@ make_model(Path("data/small"), [[{"role": "user", "content": "hi"}]])
 """
 """Its vocabulary is so small that completions end by chance."""
 
-HERE: set[str] = set()
+HERE = set()
 """Commands that are run here."""
 
 

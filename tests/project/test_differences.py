@@ -32,28 +32,14 @@ def parameters_of(name):
     return ["cls", *names] if inspect.ismethod(member) else names
 
 
-def settings(model, names):
-    return {n: v for n, v in model.model_dump(mode="json").items() if n in names}
-
-
-def differing(ours, theirs):
-    return {name for name, value in theirs.items() if ours.get(name, ...) != value}
-
-
 def differences():
     """Return the names of what is missing here or has another value."""
-    config, servers = Env.config_init()
-    start, server = ORIGINAL["start"], ORIGINAL["start_server"]
     exports = set(ORIGINAL["exports"]) - {*UNNAMED.split()}
     yield from exports - set(entry.__all__)
     methods = ORIGINAL["parameters"]
-    yield from differing({name: parameters_of(name) for name in methods}, methods)
+    yield from (n for n, names in methods.items() if parameters_of(n) != names)
     env = build_env()
     yield from (name for name in ORIGINAL["attributes"] if not hasattr(env, name))
-    defaults = ORIGINAL["defaults"]
-    yield from differing(settings(entry.ReasoningGymEnvConfig(), defaults), defaults)
-    yield from differing(settings(config, start), start)
-    yield from differing(settings(servers[0], server), server)
     known = {name for option in run_commands.serve(Env).params for name in option.opts}
     yield from (name for name in ORIGINAL["options"] if f"--{name}" not in known)
     keys = text_of(ROOT / "docs/metrics_and_logs.md")

@@ -1,7 +1,5 @@
 """The commands in the documents exist, with the options that they are shown with."""
 
-from __future__ import annotations
-
 import re
 import shlex
 

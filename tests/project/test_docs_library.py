@@ -1,7 +1,5 @@
 """The page on the library: its samples run, and its tables have what there is."""
 
-from __future__ import annotations
-
 import inspect
 
 import pytest

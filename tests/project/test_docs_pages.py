@@ -1,7 +1,5 @@
 """The pages hang together: length, contents, links, and every name in them exists."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import importlib

@@ -1,7 +1,5 @@
 """What the pages say of results is what the code writes: outcomes, counters, files."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

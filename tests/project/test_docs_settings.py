@@ -1,7 +1,5 @@
 """The tables and samples of settings and tasks, and counts, are those of the code."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

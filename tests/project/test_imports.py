@@ -3,15 +3,12 @@
 The copy lies where people put it: `atropos/environments/reasoning_gym_environment`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -72,7 +69,7 @@ for label, (folders, names) in json.loads(sys.argv[1]).items():
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def place(tmp_path_factory):
     """Return a folder that holds `atropos/`, and in it a copy of the plugin."""
     place = tmp_path_factory.mktemp("place")
     unwanted = shutil.ignore_patterns("__pycache__")
@@ -82,9 +79,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def run_elsewhere(
-    place: Path, *arguments: str, path: str = "."
-) -> subprocess.CompletedProcess[str]:
+def run_elsewhere(place, *arguments, path="."):
     """Run Python in an empty folder; the import path holds a folder of the copy's."""
     elsewhere = place / "elsewhere"
     elsewhere.mkdir(exist_ok=True)
@@ -100,7 +95,7 @@ def run_elsewhere(
 
 
 @pytest.fixture(scope="module")
-def results(place: Path) -> dict[str, dict[str, Any]]:
+def results(place):
     """Import in all ways, each in a process of its own; case to what came of it."""
     order = {
         " ".join(names): ([str(place / STYLES[name]) for name in names], names)
@@ -112,9 +107,7 @@ def results(place: Path) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("names", [*zip(STYLES), *TOGETHER], ids=" then ".join)
-def test_the_plugin_can_be_imported_as(
-    names: tuple[str, ...], results: dict[str, dict[str, Any]], place: Path
-) -> None:
+def test_the_plugin_can_be_imported_as(names, results, place):
     result = results[" ".join(names)]
     assert "error" not in result, result
     assert result["classes"] == 1
@@ -133,8 +126,8 @@ def test_the_plugin_can_be_imported_as(
     ids=["as a file", "as a module", "as a module of the shortest package"],
 )
 def test_it_starts_from_any_folder_without_a_warning_and_leaves_nothing_there(
-    start: list[str], path: str, place: Path
-) -> None:
+    start, path, place
+):
     arguments = [word.format(place=place) for word in start]
     done = run_elsewhere(place, *arguments, "--version", path=path)
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,7 +1,5 @@
 """Which room may know which, read from the source, and what an import costs."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import re
@@ -25,7 +23,7 @@ GUARD_S = 120.0
 LEAVES = {"shutdown", "errors", "installation", "logs", "executor", "line_file"}
 LEAVES |= {"places", "serving", "yaml_text"}
 CORE = {"task_rules", "reward", "workers", "library", "stream"}
-MAY_IMPORT: dict[str, set[str]] = {
+MAY_IMPORT = {
     **{leaf: set() for leaf in LEAVES},
     "shutdown": {"errors"},
     "line_file": {"executor", "places"},
@@ -72,36 +70,36 @@ FILES = sorted(
 
 
 @functools.cache
-def imports_of(file: str) -> set[str]:
+def imports_of(file):
     return set(imported_names(ast.parse((ROOT / file).read_text(), file)))
 
 
-def room_of(dotted: str) -> str:
+def room_of(dotted):
     """Return the second part of a dotted name, "" where there is none."""
     return dotted.partition(".")[2].partition(".")[0]
 
 
-def own_room(file: str) -> str:
+def own_room(file):
     return room_of(file.removesuffix(".py").replace("/", "."))
 
 
-def top_names(file: str) -> set[str]:
+def top_names(file):
     return {name.split(".")[0] for name in imports_of(file)}
 
 
-def test_every_room_has_its_rule() -> None:
+def test_every_room_has_its_rule():
     rooms = {own_room(f) for f in FILES if f.startswith("rg_env/")}
     assert rooms - {"__init__"} == set(MAY_IMPORT)
 
 
 @pytest.mark.parametrize("room", sorted(MAY_IMPORT))
-def test_a_room_knows_only_the_rooms_before_it(room: str) -> None:
+def test_a_room_knows_only_the_rooms_before_it(room):
     for file in (f for f in FILES if own_room(f) == room):
         known = {room_of(n) for n in imports_of(file) if n.split(".")[0] == "rg_env"}
         assert known - {room} <= MAY_IMPORT[room], file
 
 
-def test_scoring_is_entered_by_the_names_that_architecture_md_lists() -> None:
+def test_scoring_is_entered_by_the_names_that_architecture_md_lists():
     names = "|".join(SCORING)
     page = (ROOT / "docs/architecture.md").read_text()
     listed = set(re.findall(rf"`rg_env/((?:{names})/\w+)\.py` \(", page))
@@ -114,38 +112,38 @@ def test_scoring_is_entered_by_the_names_that_architecture_md_lists() -> None:
     assert entered == listed
 
 
-def test_scoring_needs_one_package_besides_those_of_the_library() -> None:
+def test_scoring_needs_one_package_besides_those_of_the_library():
     files = [file for file in FILES if own_room(file) in SCORING]
     outside = set.union(*map(top_names, files)) - sys.stdlib_module_names - {"rg_env"}
     assert outside == SCORING_PACKAGES | SCORING_PACKAGES_OF_THE_LIBRARY
 
 
-def test_no_import_is_relative() -> None:
+def test_no_import_is_relative():
     assert [f for f in FILES if any(n.startswith(".") for n in imports_of(f))] == []
 
 
-def test_one_module_imports_the_library() -> None:
+def test_one_module_imports_the_library():
     assert [f for f in FILES if "reasoning_gym" in top_names(f)] == [LIBRARY_DOOR]
 
 
-def test_the_host_is_imported_by_the_outer_rooms_alone() -> None:
+def test_the_host_is_imported_by_the_outer_rooms_alone():
     files = {f for f in FILES if "atroposlib" in top_names(f)}
     assert {own_room(f) for f in files - set(ENTRY)} <= MAY_IMPORT_THE_HOST
 
 
-def test_inner_rooms_do_not_import_the_entry() -> None:
+def test_inner_rooms_do_not_import_the_entry():
     importers = [f for f in FILES if "reasoning_gym_environment" in top_names(f)]
     # The program: by its name, for the commands that need it.
     assert importers == ["__init__.py", "rg_env/cli/console.py"]
 
 
-def test_the_package_file_of_a_room_imports_nothing() -> None:
+def test_the_package_file_of_a_room_imports_nothing():
     packages = [f for f in FILES if f.endswith("/__init__.py") and f != PUBLIC]
     assert [f for f in packages if imports_of(f)] == []
 
 
 @pytest.mark.processes
-def test_importing_every_inner_module_brings_neither_host_nor_library() -> None:
+def test_importing_every_inner_module_brings_neither_host_nor_library():
     light = [f.removesuffix(".py") for f in FILES if own_room(f) in LIGHT_ROOMS]
     names = [f.removesuffix("/__init__").replace("/", ".") for f in light]
     script = f"import {', '.join(names)}, sys; print(*sys.modules)"
@@ -154,7 +152,7 @@ def test_importing_every_inner_module_brings_neither_host_nor_library() -> None:
 
 
 @pytest.mark.processes
-def test_a_worker_that_made_an_entry_holds_the_library_and_not_the_host() -> None:
+def test_a_worker_that_made_an_entry_holds_the_library_and_not_the_host():
     import reasoning_gym_environment  # noqa: F401 - the owner of the pool holds it all
 
     pool = WorkerPool(1, preload=["rg_env.library.worker_jobs"])

@@ -1,15 +1,11 @@
 """The lists of dependencies say what the code imports, and name no place."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess
 import sys
 from importlib import import_module
 from importlib.metadata import distribution
-from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -33,23 +29,23 @@ EXTRAS = {
 """Extra to the modules of the commands that need nothing else."""
 
 
-def read_requirements(path: Path) -> list[Requirement]:
+def read_requirements(path):
     lines = (line.split("#")[0].strip() for line in path.read_text().splitlines())
     return [Requirement(line) for line in lines if line and not line.startswith("-r")]
 
 
-def imported_modules(path: Path) -> set[str]:
+def imported_modules(path):
     names = imported_names(ast.parse(path.read_text(), str(path)))
     return {name.split(".")[0] for name in names}
 
 
-def provided_modules(requirement: Requirement) -> set[str]:
+def provided_modules(requirement):
     """Top-level names that an installed distribution brings, from its own file list."""
     files = distribution(requirement.name).files or []
     return {f.parts[0].split(".")[0] for f in files if f.suffix in {".py", ".so"}}
 
 
-def test_the_requirements_are_what_the_code_imports(repo_root: Path) -> None:
+def test_the_requirements_are_what_the_code_imports(repo_root):
     sources = [*repo_root.glob("rg_env/**/*.py"), *repo_root.glob("reasoning_gym*.py")]
     adapters = repo_root / "rg_env/adapters"  # whose packages are extras
     sources = [path for path in sources if adapters not in path.parents]
@@ -61,17 +57,15 @@ def test_the_requirements_are_what_the_code_imports(repo_root: Path) -> None:
     assert [r.name for r in declared if not provided_modules(r) & imported] == []
 
 
-def project_of(root: Path) -> Any:
+def project_of(root):
     text = (root / "pyproject.toml").read_text()
-    toml: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     return toml.loads(text)["project"]
 
 
 @pytest.mark.processes
 @pytest.mark.parametrize("extra", EXTRAS)
-def test_the_commands_of_an_extra_import_its_packages_only(
-    repo_root: Path, extra: str
-) -> None:
+def test_the_commands_of_an_extra_import_its_packages_only(repo_root, extra):
     of_extra = project_of(repo_root)["optional-dependencies"][extra]
     brought = {Requirement(line).name for line in of_extra}
     brought |= {"click", "msgspec", "numpy", "pyyaml", "rich", "sympy"}  # the core
@@ -84,7 +78,7 @@ def test_the_commands_of_an_extra_import_its_packages_only(
     assert done.returncode == 0
 
 
-def test_the_package_requires_what_requirements_txt_does(repo_root: Path) -> None:
+def test_the_package_requires_what_requirements_txt_does(repo_root):
     project = project_of(repo_root)
     listed = read_requirements(repo_root / "requirements.txt")
     extra = map(Requirement, project["optional-dependencies"]["atropos"])
@@ -93,7 +87,7 @@ def test_the_package_requires_what_requirements_txt_does(repo_root: Path) -> Non
     assert core == {"click", "msgspec", "reasoning-gym", "rich"}
 
 
-def test_the_version_and_the_pythons_are_the_same_everywhere(repo_root: Path) -> None:
+def test_the_version_and_the_pythons_are_the_same_everywhere(repo_root):
     project = project_of(repo_root)
     assert project["version"] == rg_env.__version__
     prefix = "Programming Language :: Python :: "
@@ -104,9 +98,7 @@ def test_the_version_and_the_pythons_are_the_same_everywhere(repo_root: Path) ->
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-def test_the_lock_holds_one_allowed_version_of_every_requirement(
-    repo_root: Path, python: str
-) -> None:
+def test_the_lock_holds_one_allowed_version_of_every_requirement(repo_root, python):
     # The highest patch release stands for all: no marker asks for a patch release.
     machine = {"python_version": python, "python_full_version": f"{python}.99"}
     pins = {}
@@ -123,7 +115,7 @@ def test_the_lock_holds_one_allowed_version_of_every_requirement(
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_lists_name_no_host_and_no_path(repo_root: Path, name: str) -> None:
+def test_lists_name_no_host_and_no_path(repo_root, name):
     lines = (repo_root / name).read_text().splitlines()
     placed = re.compile(r"://| @ |^\s*(--|-[ifec]\b|\.{0,2}/|[A-Za-z]:\\)")
     assert [line for line in lines if placed.search(line)] == []

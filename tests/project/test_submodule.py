@@ -1,9 +1,6 @@
 """The submodule is the library's own repository, at one commit."""
 
-from __future__ import annotations
-
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +9,7 @@ COMMIT = "21e6d2a9a581b3e11aafe711abfd37402f8482d5"
 
 
 @pytest.mark.processes
-def test_the_submodule_is_the_library_at_its_commit(repo_root: Path) -> None:
+def test_the_submodule_is_the_library_at_its_commit(repo_root):
     declared = (repo_root / ".gitmodules").read_text().split()
     assert declared[1:] == f'"reasoning-gym"] path = reasoning-gym url = {URL}'.split()
     # A copy without git's own data, such as a tarball, has no commit to compare.

@@ -6,8 +6,6 @@ import re
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,13 +26,13 @@ LIGHT = ("--version", "tasks gcd", "show gcd", "doctor gcd")
 """Commands that need no extra."""
 
 
-def run(*argv: object, folder: Path) -> subprocess.CompletedProcess[str]:
-    how: Any = {"capture_output": True, "text": True, "timeout": LIMIT_S}
+def run(*argv, folder):
+    how = {"capture_output": True, "text": True, "timeout": LIMIT_S}
     return subprocess.run(list(map(str, argv)), cwd=folder, **how)
 
 
 @pytest.fixture(scope="module")
-def uv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def uv(tmp_path_factory):
     folder = tmp_path_factory.mktemp("uv")
     pip = (sys.executable, "-m", "pip", "install", "--quiet")
     done = run(*pip, "--target", folder, "uv", folder=folder)
@@ -43,7 +41,7 @@ def uv(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory, repo_root: Path, uv: Path) -> Path:
+def wheel(tmp_path_factory, repo_root, uv):
     folder = tmp_path_factory.mktemp("wheel")
     build = (uv, "build", "--quiet", "--out-dir", folder, repo_root)  # by the sdist
     done = run(*build, folder=folder)
@@ -52,16 +50,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory, repo_root: Path, uv: Path) -
     return found
 
 
-def test_it_holds_every_file_of_the_program_and_nothing_else(
-    wheel: Path, repo_root: Path
-) -> None:
+def test_it_holds_every_file_of_the_program_and_nothing_else(wheel, repo_root):
     listing = run("git", "ls-files", "rg_env", "*.py", folder=repo_root).stdout.split()
     program = [p for p in listing if p.startswith(("rg_env/", "reasoning_gym_"))]
     names = zipfile.ZipFile(wheel).namelist()
     assert sorted(n for n in names if ".dist-info/" not in n) == sorted(program)
 
 
-def test_the_index_page_is_valid_and_has_absolute_links(wheel: Path, uv: Path) -> None:
+def test_the_index_page_is_valid_and_has_absolute_links(wheel, uv):
     check = (
         uv,
         "tool",
@@ -79,9 +75,7 @@ def test_the_index_page_is_valid_and_has_absolute_links(wheel: Path, uv: Path) -
     assert links and [link for link in links if not link.startswith("https://")] == []
 
 
-def test_it_scores_in_an_environment_that_holds_nothing_else(
-    wheel: Path, tmp_path: Path
-) -> None:
+def test_it_scores_in_an_environment_that_holds_nothing_else(wheel, tmp_path):
     venv, pip = (sys.executable, "-m", "venv"), (sys.executable, "-m", "pip")
     run(*venv, "--without-pip", tmp_path / "venv", folder=tmp_path)
     python = tmp_path / "venv/bin/python"
@@ -106,9 +100,9 @@ def test_it_scores_in_an_environment_that_holds_nothing_else(
     [("trl", "3.11"), ("verifiers", "3.11"), ("verl", "3.12"), ("nemo-gym", "3.13")],
 )
 def test_the_newest_release_of_a_trainer_can_be_installed_beside_it(
-    wheel: Path, uv: Path, tmp_path: Path, trainer: str, python: str
-) -> None:
-    def versions(wanted: str, *options: str) -> list[str]:
+    wheel, uv, tmp_path, trainer, python
+):
+    def versions(wanted, *options):
         (tmp_path / "wanted.txt").write_text(wanted)
         how = ("--quiet", "--no-header", "--no-annotate", "--python-version", python)
         argv = (uv, "pip", "compile", *how, *options, "wanted.txt")

@@ -1,11 +1,6 @@
 """The folder of a report: what is in it, what it costs, and when it is there."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +9,6 @@ from rg_env.results.report import LONGEST_TEXT, write_report
 from tests.support.hostile_texts import HOSTILE
 from tests.support.reported import (
     UUID,
-    Page,
     dump,
     group,
     published,
@@ -23,20 +17,22 @@ from tests.support.reported import (
     rollout,
 )
 
+FIRST_RUN = UUID.format(1)
 
-def metrics_of(folder: Path, *lines: dict[str, Any], run: str = UUID.format(1)) -> None:
+
+def metrics_of(folder, *lines, run=FIRST_RUN):
     """Write the numbers of a run, of the steps from 1 on."""
     steps = [json.dumps({"step": k, **line}) for k, line in enumerate(lines, 1)]
     (folder / f"{run}_metrics.jsonl").write_text("\n".join(steps))
 
 
-def reported(folder: Path, *paths: Path) -> Page:
+def reported(folder, *paths):
     """Write a report; return what its page says."""
     write_report([str(path) for path in paths], folder)
     return read_page(folder)
 
 
-def texts_of(folder: Path) -> list[dict[str, Any]]:
+def texts_of(folder):
     """Return the texts of each sample of a report, in their order."""
     chunks = map(read_script, sorted(folder.glob("texts-*.js")))
     return [row for _, rows in chunks for row in rows]
@@ -45,7 +41,7 @@ def texts_of(folder: Path) -> list[dict[str, Any]]:
 # -- what it reads ---------------------------------------------------------------------
 
 
-def test_files_of_every_kind_are_one_report(tmp_path: Path) -> None:
+def test_files_of_every_kind_are_one_report(tmp_path):
     dump(tmp_path / "dumps", [group(rollout("2", 1.0), rollout("3"))])
     published(tmp_path / "published", "model_one", "lcm", [("What?", "2", 1.0)])
     rows = {"task": "gcd", "scores": [1.0], "outcomes": ["right"], "answers": ["2"]}
@@ -69,7 +65,7 @@ def test_files_of_every_kind_are_one_report(tmp_path: Path) -> None:
     assert not any(note.startswith("Not read") for note in page.notes)
 
 
-def test_the_folder_of_a_launch_has_rollouts_among_other_files(tmp_path: Path) -> None:
+def test_the_folder_of_a_launch_has_rollouts_among_other_files(tmp_path):
     dump(tmp_path / "data_dumps", [group(rollout("2", 1.0))])
     for name in ("policy/config.json", "policy/x.json", "checkpoints/history.jsonl"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -81,7 +77,7 @@ def test_the_folder_of_a_launch_has_rollouts_among_other_files(tmp_path: Path) -
 # -- what it says ----------------------------------------------------------------------
 
 
-def samples_of(folder: Path, name: str, rows: Iterable[dict[str, Any]]) -> None:
+def samples_of(folder, name, rows):
     """Write the samples of an evaluation; those without a score given are right."""
     given = {"task": "gcd", "category": "arithmetic", "score": 1.0}
     (folder / name).mkdir(parents=True)
@@ -96,7 +92,7 @@ def samples_of(folder: Path, name: str, rows: Iterable[dict[str, Any]]) -> None:
     (folder / name / "samples.jsonl").write_text(text)
 
 
-def test_pass_at_k_is_of_as_many_completions_as_most_items_have(tmp_path: Path) -> None:
+def test_pass_at_k_is_of_as_many_completions_as_most_items_have(tmp_path):
     scores = [(1.0, 0.0), (0.0, 0.0, 0.0), (0.5, 0.0), (1.0,)]
     rows = [{"question": q, "score": s} for q, of in enumerate(scores) for s in of]
     samples_of(tmp_path, "one", rows)
@@ -107,8 +103,8 @@ def test_pass_at_k_is_of_as_many_completions_as_most_items_have(tmp_path: Path) 
 
 
 def test_runs_whose_folders_have_one_name_are_named_by_where_they_differ(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     rows = [{"question": k, "model": "m"} for k in range(2)]
     for step in ("step_100", "step_200"):
         samples_of(tmp_path / step, "eval", rows)
@@ -127,7 +123,7 @@ def test_runs_whose_folders_have_one_name_are_named_by_where_they_differ(
     assert ends == {f"{places[k]} ends at 1.000" for k in (1, 3)}
 
 
-def test_the_figures_are_those_of_the_samples(tmp_path: Path) -> None:
+def test_the_figures_are_those_of_the_samples(tmp_path):
     lines = [
         group(rollout("2", 1.0), rollout("3"), level=0.25),
         group(
@@ -162,7 +158,7 @@ def test_the_figures_are_those_of_the_samples(tmp_path: Path) -> None:
     assert shares == {"right": "3", "partial": "1", "wrong": "1", "no_answer": "1"}
 
 
-def test_a_point_of_a_curve_is_of_32_rollouts_at_least(tmp_path: Path) -> None:
+def test_a_point_of_a_curve_is_of_32_rollouts_at_least(tmp_path):
     numbers = ({"train/mean_score": k % 2} for k in range(8))
     lines = [{**n, "train/rollouts_scored": 8 * k} for k, n in enumerate(numbers, 1)]
     metrics_of(tmp_path, *lines)
@@ -172,7 +168,7 @@ def test_a_point_of_a_curve_is_of_32_rollouts_at_least(tmp_path: Path) -> None:
     assert points == [(0, 500), (1000, 500)]
 
 
-def test_a_run_has_one_number_and_so_one_colour_in_every_curve(tmp_path: Path) -> None:
+def test_a_run_has_one_number_and_so_one_colour_in_every_curve(tmp_path):
     both = {"train/mean_score": 1, "train/level": 1}
     metrics_of(tmp_path, {"train/mean_score": 1}, {"train/mean_score": 1}, run="a")
     metrics_of(tmp_path, both, both, run="b")
@@ -180,7 +176,7 @@ def test_a_run_has_one_number_and_so_one_colour_in_every_curve(tmp_path: Path) -
     assert curves["level"] == curves["score"][1:]
 
 
-def test_the_newest_alarms_of_each_run_stand_in_it(tmp_path: Path) -> None:
+def test_the_newest_alarms_of_each_run_stand_in_it(tmp_path):
     first, last = [["a", "gcd", n, "32 groups", ["'0': 1.0"]] for n in (1, 2)]
     metrics_of(tmp_path, {"alarms": [first]}, {"alarms": [last]}, {})
     with next(tmp_path.iterdir()).open("a") as file:
@@ -190,8 +186,8 @@ def test_the_newest_alarms_of_each_run_stand_in_it(tmp_path: Path) -> None:
 
 
 def test_a_run_says_how_many_of_its_scored_rollouts_the_dump_files_hold(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     for run, scored in (("a", 8), ("b", None)):
         path = dump(tmp_path, [group(rollout("2", 1.0), rollout("3"))])
         uuid = f"{run}{UUID.format(1)[1:]}"
@@ -207,7 +203,7 @@ def test_a_run_says_how_many_of_its_scored_rollouts_the_dump_files_hold(
 # -- texts -----------------------------------------------------------------------------
 
 
-def test_every_text_is_kept_letter_by_letter_in_plain_ascii(tmp_path: Path) -> None:
+def test_every_text_is_kept_letter_by_letter_in_plain_ascii(tmp_path):
     texts = [hostile.text for hostile in HOSTILE if len(hostile.text) < 10_000]
     texts += ["</script><script>alert(1)</script>", "half \ud800", "\u2028\u202e\x00"]
     lines = [group(rollout(f"{text}.", question=text, answer=text)) for text in texts]
@@ -219,7 +215,7 @@ def test_every_text_is_kept_letter_by_letter_in_plain_ascii(tmp_path: Path) -> N
     assert {one["place"].rpartition(".")[2] for one in found} == {"1"}
 
 
-def test_a_text_that_is_too_long_lacks_its_middle_and_says_so(tmp_path: Path) -> None:
+def test_a_text_that_is_too_long_lacks_its_middle_and_says_so(tmp_path):
     text = "a" * LONGEST_TEXT + "b" * LONGEST_TEXT
     reported(tmp_path / "r", dump(tmp_path / "d", [group(rollout(text))]))
     (found,) = texts_of(tmp_path / "r")
@@ -231,7 +227,7 @@ def test_a_text_that_is_too_long_lacks_its_middle_and_says_so(tmp_path: Path) ->
 # -- the folder ------------------------------------------------------------------------
 
 
-def test_a_report_replaces_one_and_nothing_else(tmp_path: Path) -> None:
+def test_a_report_replaces_one_and_nothing_else(tmp_path):
     path = dump(tmp_path / "d", [group(rollout("2", 1.0))])
     folder = tmp_path / "report"
     reported(folder, path)

@@ -1,12 +1,8 @@
 """The page of a report in a browser: what it shows, loads, filters and survives."""
 
-from __future__ import annotations
-
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -40,13 +36,13 @@ COUNT = "document.getElementById('count').textContent"
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def browser(tmp_path_factory):
     with Browser(tmp_path_factory.mktemp("browser")) as started:
         yield started
 
 
 @pytest.fixture(scope="module")
-def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def training(tmp_path_factory):
     """The page of groups of a run: tasks, levels and outcomes that differ."""
     folder = tmp_path_factory.mktemp("training")
     lines = [
@@ -71,7 +67,7 @@ def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def hostile(tmp_path_factory):
     """The page of texts that no page may take for anything but text."""
     folder = tmp_path_factory.mktemp("hostile")
     lines = [
@@ -100,7 +96,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkpoints(tmp_path_factory):
     """The page of twenty checkpoints of a run, which get better."""
     folder = tmp_path_factory.mktemp("checkpoints")
     for step in range(20):
@@ -122,18 +118,17 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "report" / "index.html"
 
 
-def texts(browser: Browser, places: str) -> list[str]:
-    found: list[str] = browser.run(
+def texts(browser, places):
+    return browser.run(
         f"[...document.querySelectorAll({places!r})].map(e => e.textContent)"
     )
-    return found
 
 
-def click(browser: Browser, place: str) -> None:
+def click(browser, place):
     browser.run(f"document.querySelector({place!r}).click()")
 
 
-def give(browser: Browser, place: str, value: str) -> None:
+def give(browser, place, value):
     """Give a field a value, as somebody who types or chooses it."""
     browser.run(
         f"{{ const field = document.querySelector({place!r}); field.value = {value!r};"
@@ -142,12 +137,12 @@ def give(browser: Browser, place: str, value: str) -> None:
     )
 
 
-def open_first(browser: Browser) -> None:
+def open_first(browser):
     click(browser, "#rollouts tbody td button")
     browser.wait("document.getElementById('opened').textContent.includes('source: ')")
 
 
-def read_texts(browser: Browser) -> list[str]:
+def read_texts(browser):
     """Return the files of texts that the page asked for, by name."""
     paths = [unquote(urlsplit(url).path) for url in browser.requests]
     return [Path(path).name for path in paths if "texts-" in path]
@@ -157,8 +152,8 @@ def read_texts(browser: Browser) -> list[str]:
 
 
 def test_it_opens_from_the_disk_without_an_error_and_asks_only_for_its_files(
-    browser: Browser, training: Path
-) -> None:
+    browser, training
+):
     browser.requests.clear()
     browser.open(training)
     own = [url for url in browser.requests if url != "about:blank"]
@@ -172,12 +167,12 @@ def test_it_opens_from_the_disk_without_an_error_and_asks_only_for_its_files(
 @pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1400, "light")])
 @pytest.mark.parametrize("page", ["training", "checkpoints", "hostile"])
 def test_nothing_runs_out_of_a_narrow_window_in_light_and_dark(
-    browser: Browser,
-    page: str,
-    width: int,
-    scheme: str,
-    request: pytest.FixtureRequest,
-) -> None:
+    browser,
+    page,
+    width,
+    scheme,
+    request,
+):
     browser.size(width)
     browser.prefer(scheme)
     browser.open(request.getfixturevalue(page))
@@ -210,8 +205,8 @@ TELLS_WRONG = "score 0, or up to 0.05 if the answer is readable"
     ],
 )
 def test_a_click_on_a_heading_sorts_what_is_unknown_last(
-    browser: Browser, training: Path, title: str, column: int, up: str, down: str
-) -> None:
+    browser, training, title, column, up, down
+):
     browser.open(training)
     table = f"document.getElementById('{title}').closest('section')"
     head = f"{table}.querySelectorAll('th button')[{column}].click()"
@@ -231,9 +226,7 @@ def test_a_click_on_a_heading_sorts_what_is_unknown_last(
         ({"outcome": "partial", "task": "long"}, 0),
     ],
 )
-def test_rollouts_are_filtered(
-    browser: Browser, training: Path, fields: dict[str, str], count: int
-) -> None:
+def test_rollouts_are_filtered(browser, training, fields, count):
     browser.open(training)
     for name, value in fields.items():
         give(browser, f"select[name={name}]", value)
@@ -243,8 +236,8 @@ def test_rollouts_are_filtered(
 
 
 def test_a_click_on_a_task_lists_the_rollouts_of_that_run_and_task(
-    browser: Browser, checkpoints: Path
-) -> None:
+    browser, checkpoints
+):
     browser.open(checkpoints)
     assert browser.run(COUNT) == "100 of 720"
     click(browser, "#more")
@@ -260,9 +253,7 @@ def test_a_click_on_a_task_lists_the_rollouts_of_that_run_and_task(
 # -- the reader ------------------------------------------------------------------------
 
 
-def test_a_rollout_is_read_when_it_is_opened_its_thinking_folded(
-    browser: Browser, training: Path
-) -> None:
+def test_a_rollout_is_read_when_it_is_opened_its_thinking_folded(browser, training):
     browser.requests.clear()
     browser.open(training)
     assert read_texts(browser) == []
@@ -287,8 +278,8 @@ def test_a_rollout_is_read_when_it_is_opened_its_thinking_folded(
     ],
 )
 def test_a_command_is_given_where_show_can_make_the_item(
-    browser: Browser, tmp_path: Path, changes: dict[str, Any], options: str | None
-) -> None:
+    browser, tmp_path, changes, options
+):
     path = dump(tmp_path / "d", [group(rollout("2", 1.0)) | changes])
     write_report([str(path)], tmp_path / "report")
     browser.open(tmp_path / "report" / "index.html")
@@ -315,9 +306,7 @@ WALK = """
 """
 
 
-def test_every_hostile_text_is_shown_letter_by_letter(
-    browser: Browser, hostile: Path
-) -> None:
+def test_every_hostile_text_is_shown_letter_by_letter(browser, hostile):
     browser.open(hostile)
     runs = browser.run(
         "[...document.querySelectorAll('[name=run] option')].map(o => o.value)"
@@ -326,7 +315,7 @@ def test_every_hostile_text_is_shown_letter_by_letter(
     give(browser, "[name=run]", dumped)
     open_first(browser)
     walk = WALK.replace("PRE", PRE)
-    found: list[list[str]] = []
+    found = []
     while len(found) < 2 * len(TEXTS):  # in parts, each of which is quick
         last = min(len(found) + 40, 2 * len(TEXTS))
         part = walk.replace("FIRST", str(len(found))).replace("LAST", str(last))
@@ -340,7 +329,7 @@ def test_every_hostile_text_is_shown_letter_by_letter(
     assert browser.errors == []
 
 
-def test_no_hostile_text_becomes_a_tag(browser: Browser, hostile: Path) -> None:
+def test_no_hostile_text_becomes_a_tag(browser, hostile):
     browser.open(hostile)
     open_first(browser)
     live = "img, svg:not(figure svg), iframe, object, [onclick], [onerror], [onload]"

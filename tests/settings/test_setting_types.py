@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from rg_env.errors import SettingError
@@ -20,7 +18,7 @@ from rg_env.settings.setting_types import build, check_url
         "http://node_7.cluster.:9000/a/b%20c",
     ],
 )
-def test_an_address_is_taken(text: str) -> None:
+def test_an_address_is_taken(text):
     assert check_url(text) == text
 
 
@@ -33,13 +31,13 @@ def test_an_address_is_taken(text: str) -> None:
         "http://me:secret@host/v1",
     ],
 )
-def test_what_is_no_address_is_refused_without_a_password(text: str) -> None:
+def test_what_is_no_address_is_refused_without_a_password(text):
     with pytest.raises(ValueError, match="expected an address like") as refused:
         check_url(text)
     assert "secret" not in str(refused.value)
 
 
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+REFUSED = {
     "an unknown name": ({"group_sise": 3}, "unknown option .* 'group_size'"),
     "a flag for a number": ({"seed": True}, "env.seed: True is not allowed"),
     "no number": ({"group_size": "many"}, "env.group_size: 'many' is not allowed; "),
@@ -70,8 +68,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_refused_value_is_one_sentence_that_begins_with_the_setting(
-    case: str,
-) -> None:
+    case,
+):
     values, expected = REFUSED[case]
     with pytest.raises(SettingError, match=expected) as refused:
         build("env", CheckedSettings, values)
@@ -87,14 +85,12 @@ def test_a_refused_value_is_one_sentence_that_begins_with_the_setting(
         ({"trainer": " "}, "launch.trainer"),
     ],
 )
-def test_a_command_line_that_cannot_be_started_is_refused(
-    values: dict[str, str], expected: str
-) -> None:
+def test_a_command_line_that_cannot_be_started_is_refused(values, expected):
     with pytest.raises(SettingError, match=expected):
         build("launch", LaunchSettings, values)
 
 
-def test_a_value_that_is_assigned_is_checked_too() -> None:
+def test_a_value_that_is_assigned_is_checked_too():
     settings = CheckedSettings()
     with pytest.raises(ValueError, match="group_size"):
         settings.group_size = 0

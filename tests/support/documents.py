@@ -3,8 +3,6 @@
 A page is a document for people; a document is a page, the changelog or an example.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -4,16 +4,14 @@ Every request suffers what its script says: nothing, a fault of any HTTP server,
 that only a reply of completions can have.
 """
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from aiohttp import web
 
-from tests.support.text_models import ChatTokenizer, Generation, throw_logprobs
+from tests.support.text_models import Generation, throw_logprobs
 
 LONGEST_HANG_S = 30.0
 SLOW_S = 0.4
@@ -36,12 +34,12 @@ Script = Callable[[int], str]
 """From the number of a request, from 0, to the fault that it suffers; "" for none."""
 
 
-def listed(*faults: str) -> Script:
+def listed(*faults):
     """Return a script of the first requests; all later ones are served."""
     return lambda number: faults[number] if number < len(faults) else ""
 
 
-def always(fault: str) -> Script:
+def always(fault):
     """Return a script in which every request suffers the same."""
     return lambda number: fault
 
@@ -49,24 +47,24 @@ def always(fault: str) -> Script:
 class Faults:
     """The faults of one server by its script, which may be replaced at any time."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script):
         self.script = script
         self.requests = 0
 
-    def next_fault(self) -> str:
+    def next_fault(self):
         """Count a request; return the fault that it suffers, "" for none."""
         self.requests += 1
         return self.script(self.requests - 1)
 
 
-def cut_connection(request: web.Request) -> web.Response:
+def cut_connection(request):
     """Cut the connection of a request; return what nobody will read."""
     if request.transport is not None:
         request.transport.abort()
     return web.Response(status=500)
 
 
-async def spoil(request: web.Request, fault: str) -> web.Response | None:
+async def spoil(request, fault):
     """Return the reply of a fault that needs none of the truth, or None."""
     if fault.startswith("status_"):
         wait = {"Retry-After": str(RETRY_AFTER_S)} if fault == "status_429" else {}
@@ -84,7 +82,7 @@ async def spoil(request: web.Request, fault: str) -> web.Response | None:
     return None
 
 
-async def send_half(request: web.Request, body: bytes) -> web.StreamResponse:
+async def send_half(request, body):
     """Send the first half of a body whose whole length was promised."""
     reply = web.StreamResponse(headers={"Content-Length": str(len(body))})
     reply.content_type = "application/json"
@@ -93,9 +91,7 @@ async def send_half(request: web.Request, body: bytes) -> web.StreamResponse:
     return cut_connection(request)
 
 
-def bend(
-    fault: str, made: Sequence[Generation], tokenizer: ChatTokenizer | None, limit: int
-) -> Sequence[Generation]:
+def bend(fault, made, tokenizer, limit):
     """Return other completions; without a tokenizer, they are of a chat."""
     first, *others = made
     cut = {"token_ids": first.token_ids[:2], "logprobs": first.logprobs[:2]}
@@ -117,9 +113,7 @@ def bend(
     return [dataclasses.replace(first, **changes.get(fault, {})), *others]
 
 
-def _write_bad_text(
-    fault: str, tokenizer: ChatTokenizer | None, limit: int
-) -> Generation:
+def _write_bad_text(fault, tokenizer, limit):
     is_nasty = fault == "nasty_text"
     if tokenizer is None:
         return Generation(LONE if is_nasty else ENDLESS_TEXT, [], [], "stop")

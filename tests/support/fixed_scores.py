@@ -3,16 +3,12 @@
 The entries are made in this process once; no test may change one.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
-from collections.abc import Callable
 from typing import Any
 
 from rg_env.library import datasets
 from rg_env.reward.score import as_unit
-from rg_env.task_rules.rules import ScorerFix
 from rg_env.task_rules.table import TABLE, solution
 
 Entry = dict[str, Any]
@@ -37,34 +33,34 @@ BASE_TASKS = """
 finds them in the installed one."""
 
 
-def fix_of(task: str) -> ScorerFix:
+def fix_of(task):
     fix = datasets.fix_of(task)
     assert fix is not None
     return fix
 
 
-def library_score(task: str, entry: Entry) -> Callable[[str], float]:
+def library_score(task, entry):
     scorer = datasets.scoring_dataset(task, {}).score_answer
     return lambda answer: as_unit(scorer(answer, entry))
 
 
-def fixed_score(task: str, entry: Entry, answer: str) -> float:
+def fixed_score(task, entry, answer):
     """Return the score of the fix, which may call that of the library."""
     return fix_of(task).score(answer, entry, library_score(task, entry))
 
 
-def both_scores(task: str, entry: Entry, answer: str) -> tuple[float, float]:
+def both_scores(task, entry, answer):
     return library_score(task, entry)(answer), fixed_score(task, entry, answer)
 
 
 @functools.cache
-def entry_of(task: str, seed: int) -> Entry:
+def entry_of(task, seed):
     """Return the entry of a seed, or of one far from it where that is unusable."""
     return next(datasets.usable_entries(task, {}, itertools.count(seed, 10_000)))
 
 
 @functools.cache
-def entries(task: str) -> list[Entry]:
+def entries(task):
     made = [entry_of(task, seed) for seed in SEEDS]
     return [
         e
@@ -73,6 +69,6 @@ def entries(task: str) -> list[Entry]:
     ]
 
 
-def mean_score(task: str, made: list[Entry], answer: Callable[[Entry], str]) -> float:
+def mean_score(task, made, answer):
     """Return what a way of answering scores on average with the fix."""
     return sum(fixed_score(task, e, answer(e)) for e in made) / len(made)

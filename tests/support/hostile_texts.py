@@ -14,7 +14,6 @@ logic, tags, gamed (constants and tricks that have scored).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 
 # ruff: noqa: RUF001 - look-alikes are what many of these texts are
 
@@ -33,7 +32,7 @@ class HostileText:
     text: str
 
 
-def armed(text: str, folder: str, port: int) -> str:
+def armed(text, folder, port):
     """Return a text with its placeholders replaced."""
     return text.replace(FOLDER, folder).replace(PORT, str(port))
 
@@ -250,25 +249,25 @@ MEGABYTES = {
 }
 
 
-def _full_width(text: str) -> str:
+def _full_width(text):
     """Return a look-alike that Python's parser normalises (NFKC) to the same names."""
     return "".join(chr(ord(c) + 0xFEE0) if c.isalpha() else c for c in text)
 
 
-def _bold(text: str) -> str:
+def _bold(text):
     """As `_full_width`, in mathematical bold letters."""
     small = {chr(ord("a") + i): chr(0x1D41A + i) for i in range(26)}
     return "".join(small.get(char, char) for char in text)
 
 
-def _formatted_code() -> Iterator[tuple[str, str]]:
+def _formatted_code():
     for payload, code in PAYLOADS.items():
         for form, template in FORMS.items():
             name = f"{payload}_{form}"
             yield name, template.format(code.replace("@'", f"{name}'"))
 
 
-def _look_alikes() -> Iterator[tuple[str, str]]:
+def _look_alikes():
     for name, disguise in (("wide", _full_width), ("bold", _bold)):
         code = f"({disguise('open')})('{FOLDER}/{name}','w')"
         yield f"{name}_open", code
@@ -281,7 +280,7 @@ def _look_alikes() -> Iterator[tuple[str, str]]:
     yield "dunder_wide", "_\uff3fimport_\uff3f('o\u017f')"
 
 
-def _collected() -> Iterator[HostileText]:
+def _collected():
     groups = (
         ("code", "code", dict(_formatted_code())),
         ("python", "code", CODE),
@@ -304,5 +303,5 @@ def _collected() -> Iterator[HostileText]:
             yield HostileText(f"{prefix}:{name}", kind, text)
 
 
-HOSTILE: list[HostileText] = list(_collected())
+HOSTILE = list(_collected())
 """All texts."""

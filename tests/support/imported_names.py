@@ -1,20 +1,17 @@
 """What a file of Python imports, read from its source."""
 
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 
-def is_import_call(node: ast.AST) -> bool:
+def is_import_call(node):
     if not isinstance(node, ast.Call) or not node.args:
         return False
     name = getattr(node.func, "attr", getattr(node.func, "id", ""))
     return name in ("import_module", "__import__")
 
 
-def imported_names(tree: ast.AST) -> Iterator[str]:
+def imported_names(tree):
     """Every dotted name that a file imports, those inside functions included.
 
     A relative import begins with its dots. From a call of `import_module`, the name
@@ -30,7 +27,7 @@ def imported_names(tree: ast.AST) -> Iterator[str]:
             yield str(node.args[0].value)
 
 
-def collected_names() -> set[str]:
+def collected_names():
     """Return the names of the tests that `make test` collects."""
     names = set()
     for path in Path(__file__).parents[1].rglob("test_*.py"):

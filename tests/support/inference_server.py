@@ -6,8 +6,6 @@ It speaks the protocol of a stock vLLM 0.32.0, with chats; of a request it reads
 prompt, `n` and the token limit. Its model can add and find greatest common divisors.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import contextlib
@@ -71,17 +69,17 @@ class InferenceServer:
         self.tokenizer = ChatTokenizer()
         self.latency_s = latency_ms / 1000
         self.faults = faults.Faults(script)
-        self.arrivals: list[float] = []
+        self.arrivals = []
         self.probes = self.completions = 0
         self.runs = asyncio.Event()
         self.runs.set()
 
-    def begin(self, script: faults.Script) -> None:
+    def begin(self, script):
         """Misbehave from now on, and count from now on."""
         self.faults, self.probes = faults.Faults(script), 0
         self.arrivals.clear()
 
-    async def page(self, request: web.Request) -> web.Response:
+    async def page(self, request):
         """Answer what is always the same."""
         await self.runs.wait()
         # As vLLM says where a model lies.
@@ -89,7 +87,7 @@ class InferenceServer:
         pages = {"/v1/models": {"object": "list", "data": [model]}}
         return web.json_response(pages.get(request.path, {}))
 
-    async def handle(self, request: web.Request) -> web.StreamResponse:
+    async def handle(self, request):
         """Answer a request for completions."""
         arrived = time.monotonic()
         body = orjson.loads(await request.read())

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from rg_env.stream.adaptive_weights import AdaptiveWeights
-from rg_env.stream.curriculum import Curriculum, TaskHistory
+from rg_env.stream.curriculum import TaskHistory
 
 BAND = 0.05
 WINDOW = 100
@@ -28,7 +28,7 @@ TASKS = 105
 RUN_IN_FLIGHT = 128
 
 
-def logistic(x: float) -> float:
+def logistic(x):
     return 1 / (1 + math.exp(-x))
 
 
@@ -43,43 +43,39 @@ class Learner:
     name: str
     mixture: Callable[[float, int], Sequence[tuple[float, float]]]
 
-    def accuracy(self, level: float, number: int) -> float:
+    def accuracy(self, level, number):
         return sum(p * share for p, share in self.mixture(level, number))
 
-    def group_mean(
-        self, level: float, number: int, size: int, rng: random.Random
-    ) -> float:
+    def group_mean(self, level, number, size, rng):
         """Draw the mean score of a group; its rollouts share the item's step."""
         steps = self.mixture(level, number)
         (p,) = rng.choices([p for p, _ in steps], [share for _, share in steps])
         return sum(rng.random() < p for _ in range(size)) / size
 
 
-def sloped(name: str, middle: float, slope: float) -> Learner:
-    """Return a learner who is right half of the time at the level `middle`."""
-    return Learner(name, lambda x, n: [(logistic(slope * (middle - x)), 1.0)])
+def sloped(name, middle, slope, gain=0.0):
+    """Return a learner who is right half of the time at the level `middle`.
+
+    It moves upwards by `gain` a group, to 0.9 at most.
+    """
+
+    def mixture(level, number):
+        now = min(middle + gain * number, 0.9)
+        return [(logistic(slope * (now - level)), 1.0)]
+
+    return Learner(name, mixture)
 
 
-def stepped(name: str, *accuracies: float) -> Learner:
+def stepped(name, *accuracies):
     """Return a learner with one accuracy a step; levels between two steps mix them."""
 
-    def mixture(level: float, number: int) -> list[tuple[float, float]]:
+    def mixture(level, number):
         place = level * (len(accuracies) - 1)
         below = min(int(place), len(accuracies) - 2)
         share = place - below
         return [(accuracies[below], 1 - share), (accuracies[below + 1], share)]
 
     return Learner(name, mixture)
-
-
-def improving(name: str, groups: int) -> Learner:
-    """Return a learner whose middle moves from 0.1 to 0.9 in so many groups."""
-
-    def accuracy(level: float, number: int) -> float:
-        middle = 0.1 + 0.8 * min(number / groups, 1)
-        return logistic(9 * (middle - level))
-
-    return Learner(name, lambda x, n: [(accuracy(x, n), 1.0)])
 
 
 LEARNERS = (
@@ -89,7 +85,7 @@ LEARNERS = (
     sloped("middling, cliff", 0.5, 40),
     stepped("two steps, weak", 0.9, 0.0),
     stepped("four steps", 1.0, 0.9, 0.4, 0.1),
-    improving("improving over 500", 500),
+    sloped("improving over 500", 0.1, 9, 0.8 / 500),
 )
 
 
@@ -102,15 +98,15 @@ class Trace:
 
 
 def run_task(
-    controller: Curriculum,
-    learner: Learner,
-    target: float,
-    group_size: int,
-    in_flight: int,
-    rng: random.Random,
-) -> Trace:
+    controller,
+    learner,
+    target,
+    group_size,
+    in_flight,
+    rng,
+):
     progress = TaskHistory({}, {}, {}, {})
-    sampled: deque[tuple[int, float]] = deque()
+    sampled = deque()
     scores, reached = [], None
     settling = WINDOW + ROUNDS * in_flight
     for number in range(settling + WINDOWS * WINDOW + in_flight - 1):
@@ -129,7 +125,7 @@ def run_task(
     return Trace(reached, [abs(mean - target) for mean in means])
 
 
-def run_training(steepness: float, groups: int, is_adaptive: bool, seed: int) -> float:
+def run_training(steepness, groups, is_adaptive, seed):
     """Return the share of zero-variance groups of a run over many tasks.
 
     The skill rises evenly from -3.5 to 3.5, the tasks' difficulties lie between -3 and
@@ -140,7 +136,7 @@ def run_training(steepness: float, groups: int, is_adaptive: bool, seed: int) ->
     difficulty = {f"task {n}": rng.uniform(-3, 3) for n in range(TASKS)}
     tasks = list(difficulty)
     weights = AdaptiveWeights()
-    pending: deque[tuple[str, bool]] = deque()
+    pending = deque()
     zero_variance = 0
     for number in range(groups):
         drawn = [weights.weight_of(task) for task in tasks] if is_adaptive else None

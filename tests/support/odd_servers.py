@@ -1,7 +1,5 @@
 """Servers that are not what the settings say: each answers as the real one does."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import json

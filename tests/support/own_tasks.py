@@ -56,41 +56,6 @@ def without_zeros(answer, entry):
 register_dataset("double", DoubleDataset, DoubleConfig, DoubleCurriculum)
 
 
-class RaisesDataset(DoubleDataset):
-    def __getitem__(self, idx):
-        return 1 / 0
-
-
-class HangsDataset(DoubleDataset):
-    def __getitem__(self, idx):
-        while True:
-            pass
-
-
-class NoEntryDataset(DoubleDataset):
-    def __getitem__(self, idx):
-        return {"answer": "1"}
-
-
-class ReadsDataset(DoubleDataset):
-    def __getitem__(self, idx):
-        return {"question": Path("/etc/passwd").read_text(), "answer": "1"}
-
-
-class ScorerRaisesDataset(DoubleDataset):
-    def score_answer(self, answer, entry):
-        raise KeyError("no such thing")
-
-
-class ScorerHangsDataset(DoubleDataset):
-    def score_answer(self, answer, entry):
-        if answer == "raise":
-            raise KeyError("no such thing")
-        while answer == "loop":
-            pass
-        return float(answer == entry["answer"])
-
-
 class BrokenCurriculum(DoubleCurriculum):
     def generate_configuration(self, defaults=None, context=None):
         return defaults["nothing"]
@@ -123,26 +88,43 @@ class OverpaysDataset(DoubleDataset):
 register_dataset("any_even", AnyEvenDataset, DoubleConfig)
 register_dataset("overpays", OverpaysDataset, DoubleConfig)
 
-BAD = {
-    "raises": RaisesDataset,
-    "hangs": HangsDataset,
-    "makes_no_entry": NoEntryDataset,
-    "reads_a_file": ReadsDataset,
-    "scorer_raises": ScorerRaisesDataset,
-    "scorer_hangs": ScorerHangsDataset,
-}
+
+def hang(self, idx):
+    while True:
+        pass
+
+
+def read_a_file(self, idx):
+    return {"question": Path("/etc/passwd").read_text(), "answer": "1"}
+
+
+def raise_an_error(self, answer, entry):
+    raise KeyError("no such thing")
+
+
+def raise_or_hang(self, answer, entry):
+    if answer == "raise":
+        raise KeyError("no such thing")
+    while answer == "loop":
+        pass
+    return float(answer == entry["answer"])
+
+
 NO_SCORES = {"none": None, "nan": float("nan"), "text": "1.0", "percent": 85}
-for name, value in NO_SCORES.items():
-
-    class PaysDataset(DoubleDataset):
-        value = value
-
-        def score_answer(self, answer, entry):
-            return self.value
-
-    BAD[f"pays_{name}"] = PaysDataset
-for name, cls in BAD.items():
-    register_dataset(name, cls, DoubleConfig)
+BAD = {
+    "raises": {"__getitem__": lambda self, idx: 1 / 0},
+    "hangs": {"__getitem__": hang},
+    "makes_no_entry": {"__getitem__": lambda self, idx: {"answer": "1"}},
+    "reads_a_file": {"__getitem__": read_a_file},
+    "scorer_raises": {"score_answer": raise_an_error},
+    "scorer_hangs": {"score_answer": raise_or_hang},
+    **{
+        f"pays_{name}": {"score_answer": lambda self, answer, entry, value=value: value}
+        for name, value in NO_SCORES.items()
+    },
+}
+for name, methods in BAD.items():
+    register_dataset(name, type(name, (DoubleDataset,), methods), DoubleConfig)
 
 RULES = [
     TaskRules(

@@ -3,8 +3,6 @@
 Everything here is real: processes, sockets, files. The model alone is not.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import copy

@@ -5,19 +5,14 @@
 The items are the library's; each completion is written here in one of a few ways.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 from rg_env.library import worker_jobs
 
 SIZE, SEED = 50, 45
 DEADLINE_S = 120.0
-WAYS: dict[str, Callable[[str], tuple[str, str | None, float]]] = {
+WAYS = {
     "right": lambda gold: (f"So <answer>{gold}</answer>", gold, 1.0),
     "formatted": lambda gold: (
         f"<answer>**{gold}**</answer>",
@@ -34,23 +29,23 @@ WAYS: dict[str, Callable[[str], tuple[str, str | None, float]]] = {
 extraction takes of it, and a score of then."""
 
 
-def config_of(**params: Any) -> dict[str, Any]:
+def config_of(**params):
     return {"size": SIZE, "seed": SEED, **params}
 
 
-def entries_of(pool: Any, task: str, config: Mapping[str, Any]) -> list[dict[str, Any]]:
+def entries_of(pool, task, config):
     """Return the first ten entries of a task, made in a worker."""
     call = (worker_jobs.dataset_entry, task, json.dumps(config))
     return [pool.call(*call, place, deadline_s=DEADLINE_S) for place in range(10)]
 
 
 def document(
-    task: str,
-    category: str,
-    config: Mapping[str, Any],
-    entries: Sequence[Mapping[str, Any]],
-    ways: Callable[[int], Sequence[str]],
-) -> dict[str, Any]:
+    task,
+    category,
+    config,
+    entries,
+    ways,
+):
     """Return one TASK.json; `ways` says how the completions of an item are written."""
     results, means = [], []
     for place, entry in enumerate(entries):
@@ -76,7 +71,7 @@ def document(
     }
 
 
-def write(folder: Path, run: str, found: Mapping[str, Any]) -> Path:
+def write(folder, run, found):
     """Write one TASK.json where the published results have it."""
     path = folder / run / found["category"] / f"{found['name']}.json"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping, Sequence
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 from rg_env.line_file import encode_group
@@ -17,7 +15,7 @@ from tests.support.published import write
 UUID = "0123abcd-0000-4000-8000-00000000000{}"
 
 
-def rollout(text: str, score: float = 0.0, **more: Any) -> Rollout:
+def rollout(text, score=0.0, **more):
     outcome = {1.0: "right", 0.0: "wrong"}.get(score, "partial")
     given = {"reward": score, "outcome": outcome, "answer": text.strip()}
     given |= {"finish_reason": "stop", "prompt_tokens": 9, "completion_tokens": 5}
@@ -28,29 +26,27 @@ def rollout(text: str, score: float = 0.0, **more: Any) -> Rollout:
 
 
 def group(
-    *rollouts: Rollout,
-    task: str = "gcd",
-    gold: Any = "2",
-    level: float | None = None,
-    seed: int = 7,
-    minute: int = 0,
-) -> dict[str, Any]:
+    *rollouts,
+    task="gcd",
+    gold="2",
+    level=None,
+    seed=7,
+    minute=0,
+):
     time = f"2026-01-31T12:{minute:02}:00+00:00"
     origin = {"index": seed, "seed": seed, "level": level, "params": {"max_numbers": 2}}
     record = scored(task, rollouts, gold, **origin)
     return record.line({"reasoning_gym": "0.1.25"}, time)
 
 
-def dump(folder: Path, groups: Iterable[Mapping[str, Any]], run: int = 1) -> Path:
+def dump(folder, groups, run=1):
     name = f"reasoning_gym_environment_rollouts_{UUID.format(run)}_0000.jsonl"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(b"".join(encode_group(g) + b"\n" for g in groups))
     return folder / name
 
 
-def published(
-    folder: Path, run: str, task: str, answers: Sequence[tuple[str, str, float]]
-) -> Path:
+def published(folder, run, task, answers):
     """Write results in the layout of the published ones; answers to a question each."""
     results = [
         {
@@ -71,7 +67,7 @@ def published(
     return write(folder, run, {**head, "results": results})
 
 
-def read_script(path: Path) -> Any:
+def read_script(path):
     """Return what a script of a report hands over."""
     text = path.read_text(encoding="ascii")
     return json.loads(text[text.index("(") + 1 : text.rindex(")")])
@@ -80,16 +76,16 @@ def read_script(path: Path) -> Any:
 class _Page(HTMLParser):
     """Takes the tables of numbers, the notes and the curves out of a page."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.title = ""
-        self.tables: dict[str, list[list[str]]] = {}
-        self.notes: list[str] = []
-        self.curves: dict[str, list[Any]] = {}
-        self._open: list[str] = []
-        self._figure: list[Any] = []
+        self.tables = {}
+        self.notes = []
+        self.curves = {}
+        self._open = []
+        self._figure = []
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         given = dict(attrs)
         self._open.append(tag)
         if tag == "tr":
@@ -105,11 +101,11 @@ class _Page(HTMLParser):
         elif tag == "h2":
             self.title = ""
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         while self._open and self._open.pop() != tag:
             pass
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         inside = self._open[-1] if self._open else ""
         if inside == "h2":
             self.title += data
@@ -138,7 +134,7 @@ class Page:
     curves: dict[str, list[Any]]
 
 
-def read_page(folder: Path) -> Page:
+def read_page(folder):
     parser = _Page()
     parser.feed((folder / "index.html").read_text(encoding="utf-8"))
     tables = {

@@ -1,7 +1,5 @@
 """Runs of an environment in this process, and what tests read of its items."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import os

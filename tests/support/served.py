@@ -1,7 +1,5 @@
 """A score server in a thread of its own, and requests to it."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import http.client

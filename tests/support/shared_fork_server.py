@@ -5,11 +5,7 @@ environment makes a pool. It runs no job itself: what it forks for one test know
 nothing of another.
 """
 
-from __future__ import annotations
-
 import threading
-from collections.abc import Sequence
-from typing import Any
 
 from rg_env.workers.fork_server import ForkServer
 from rg_env.workers.pool_errors import PoolClosedError
@@ -20,16 +16,16 @@ Kind = tuple[tuple[str, ...], int | None]
 class LentForkServer:
     """What one pool has of a fork server that other pools have as well."""
 
-    def __init__(self, lender: ForkServer) -> None:
+    def __init__(self, lender):
         self._lender = lender
         self._lock = threading.Lock()
-        self._workers: list[Any] = []
+        self._workers = []
         self.closed = False
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         return getattr(self._lender, name)
 
-    def fork(self) -> Any:
+    def fork(self):
         """Return a worker, which ends when this is closed."""
         if not self.closed:
             worker = self._lender.fork()
@@ -41,7 +37,7 @@ class LentForkServer:
             worker.channel._stream.close()
         raise PoolClosedError("the pool is closed")
 
-    def close(self) -> None:
+    def close(self):
         """End the workers of this pool; may be called twice."""
         with self._lock:
             self.closed = True
@@ -52,19 +48,17 @@ class LentForkServer:
 class SharedForkServers:
     """A fork server for every set of preloaded modules and limit of memory."""
 
-    def __init__(self) -> None:
-        self._servers: dict[Kind, ForkServer] = {}
+    def __init__(self):
+        self._servers = {}
 
-    def lend(
-        self, preload: Sequence[str], memory_limit_bytes: int | None
-    ) -> LentForkServer:
+    def lend(self, preload, memory_limit_bytes):
         """Return a fork server for a new pool, in the place of `ForkServer`."""
         kind = (tuple(preload), memory_limit_bytes)
         if kind not in self._servers:
             self._servers[kind] = ForkServer(preload, memory_limit_bytes)
         return LentForkServer(self._servers[kind])
 
-    def close(self) -> None:
+    def close(self):
         """End all of them, at the end of the tests."""
         for server in self._servers.values():
             server.close()

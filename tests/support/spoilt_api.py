@@ -4,8 +4,6 @@ Every request is handed on to a real API, before or after a fault. Only environm
 through it and suffer; the trainer asks the real one.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gzip
@@ -24,15 +22,13 @@ KEPT_HEADERS = ("Content-Type", "Content-Encoding")
 class SpoiltApi:
     """The handlers of one door; only requests of a path suffer, where one is given."""
 
-    def __init__(
-        self, script: faults.Script, url: str, only: str | None = None
-    ) -> None:
+    def __init__(self, script, url, only=None):
         self._url = url
         self._only = only
-        self._http: aiohttp.ClientSession | None = None
+        self._http = None
         self.faults = faults.Faults(script)
 
-    async def hand_on(self, request: web.Request) -> web.StreamResponse:
+    async def hand_on(self, request):
         """Hand a request on, unless its fault is one that comes before."""
         is_chosen = self._only in (None, request.path)
         fault = self.faults.next_fault() if is_chosen else ""
@@ -53,7 +49,7 @@ class SpoiltApi:
             return web.Response(status=500)
         return web.Response(body=body, status=status, content_type="application/json")
 
-    async def _ask(self, request: web.Request, body: bytes) -> tuple[int, bytes]:
+    async def _ask(self, request, body):
         if self._http is None:
             timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
             self._http = aiohttp.ClientSession(timeout=timeout, auto_decompress=False)
@@ -64,18 +60,18 @@ class SpoiltApi:
         ) as served:
             return served.status, await served.read()
 
-    async def close(self, app: web.Application) -> None:
+    async def close(self, app):
         if self._http is not None:
             await self._http.close()
 
-    def app(self) -> web.Application:
+    def app(self):
         app = web.Application(client_max_size=MAX_BODY_BYTES)
         app.router.add_route("*", "/{path:.*}", self.hand_on)
         app.on_cleanup.append(self.close)
         return app
 
 
-async def _read_as_sent(request: web.Request) -> bytes:
+async def _read_as_sent(request):
     """Return a body, unpacked by aiohttp, packed again as its header says."""
     body = await request.read()
     if request.headers.get("Content-Encoding") == "gzip":
@@ -84,7 +80,7 @@ async def _read_as_sent(request: web.Request) -> bytes:
 
 
 @contextlib.asynccontextmanager
-async def faulty_api(script: faults.Script, url: str, only: str | None = None):
+async def faulty_api(script, url, only=None):
     """Serve in this process; yield the door, with its `url`."""
     api = SpoiltApi(script, url, only)
     async with serve_app(api.app(), notices_departures=True) as api.url:

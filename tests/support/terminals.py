@@ -4,8 +4,6 @@ What a command leaves is searched for afterwards: files, and processes, also tho
 sessions of their own, by the folder for temporary files that they have inherited.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pty

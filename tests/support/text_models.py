@@ -26,7 +26,7 @@ TextSource = Callable[[str, int], Sequence[str]]
 START, END = "<|im_start|>", "<|im_end|>"
 
 
-def build_prompt(messages) -> str:
+def build_prompt(messages):
     """Write messages as the shipped tokenizer's template does."""
     parts = [f"{START}{m['role']}\n{m['content']}{END}\n" for m in messages]
     return "".join([*parts, f"{START}assistant\n"])
@@ -35,14 +35,14 @@ def build_prompt(messages) -> str:
 class ChatTokenizer:
     """The shipped tokenizer; special tokens of a text are tokens of their own."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self._tokenizer = Tokenizer.from_file(str(TOKENIZER_FOLDER / "tokenizer.json"))
         (self.end_id,) = self.encode(END)
 
-    def encode(self, text: str) -> list[int]:
+    def encode(self, text):
         return self._tokenizer.encode(text, add_special_tokens=False).ids
 
-    def decode(self, token_ids: Sequence[int]) -> str:
+    def decode(self, token_ids):
         return self._tokenizer.decode(list(token_ids), skip_special_tokens=False)
 
 
@@ -56,12 +56,12 @@ class Generation:
     finish_reason: str
 
 
-def throw_logprobs(count: int, rng: random.Random) -> list[float]:
+def throw_logprobs(count, rng):
     """Throw finite negative log-probabilities of mean -0.5, shape (count,)."""
     return [round(-rng.expovariate(2), 4) for _ in range(count)]
 
 
-def cut_text(tokenizer: ChatTokenizer, text: str, max_tokens: int):
+def cut_text(tokenizer, text, max_tokens):
     """Return what a text is as a completion: text, tokens and reason of the end."""
     ids = [*tokenizer.encode(text), tokenizer.end_id]
     is_whole = len(ids) <= max_tokens
@@ -73,13 +73,13 @@ def cut_text(tokenizer: ChatTokenizer, text: str, max_tokens: int):
 class TextModel:
     """A model whose texts somebody else writes, with logprobs of their own."""
 
-    def __init__(self, texts: TextSource, seed: int = 0) -> None:
+    def __init__(self, texts, seed=0):
         self._texts = texts
         self._rng = random.Random(seed)
         cut = functools.partial(cut_text, ChatTokenizer())
         self._cut = functools.lru_cache(maxsize=MAX_KNOWN_TEXTS)(cut)
 
-    async def generate(self, prompt: str, n: int, max_tokens: int) -> list[Generation]:
+    async def generate(self, prompt, n, max_tokens):
         question = prompt.rpartition(f"{START}user\n")[2].split(END, 1)[0]
         made = []
         for text in self._texts(question, n):
@@ -89,7 +89,7 @@ class TextModel:
         return made
 
 
-def solve(question: str) -> str:
+def solve(question):
     """Answer a question of `gcd` or `chain_sum`; others with a number found in it."""
     numbers = [int(n) for n in re.findall(r"-?\d+", question)]
     if "GCD" in question and numbers:
@@ -105,10 +105,10 @@ def solve(question: str) -> str:
 class Arithmetic:
     """About half of its completions hold the solution."""
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed=0):
         self._rng = random.Random(seed)
 
-    def __call__(self, question: str, n: int) -> Sequence[str]:
+    def __call__(self, question, n):
         right = solve(question)
         answers = [right if self._rng.random() < 0.5 else "no" for _ in range(n)]
         return [f"<think>hm</think><answer>{answer}</answer>" for answer in answers]

@@ -1,7 +1,5 @@
 """An aiohttp application that is served while a context or a process lasts."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

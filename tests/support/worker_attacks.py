@@ -4,13 +4,12 @@ Jobs are `exec` and `eval` of the standard library, so that each attack is read 
 it is made and no worker has to import a file of the tests.
 """
 
-from __future__ import annotations
-
+import contextlib
+import math
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,23 +23,35 @@ LAYERS = ("limits", "landlock", "seccomp")
 """Of the sandbox, on a kernel that has them all."""
 
 
-def execute(
-    pool: WorkerPool, source: str, deadline_s: float = LONG_S, **names: object
-) -> None:
+def new_pool(size=1, **options):
+    """Return a pool that is closed with its context."""
+    return contextlib.closing(WorkerPool(size, **options))
+
+
+def works(pool):
+    return pool.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
+
+
+def worker_of(pool):
+    """Return the process that serves the next call of a pool of one worker."""
+    return pool.call(os.getpid, deadline_s=LONG_S)
+
+
+def execute(pool, source, deadline_s=LONG_S, **names):
     pool.call(exec, source, names, deadline_s=deadline_s)
 
 
-def evaluate(pool: WorkerPool, source: str, **names: object) -> Any:
+def evaluate(pool, source, **names):
     return pool.call(eval, source, names, deadline_s=LONG_S)
 
 
-def fails_with(pool: WorkerPool, kind: str, source: str, **names: object) -> None:
+def fails_with(pool, kind, source, **names):
     with pytest.raises(JobError) as caught:
         execute(pool, source, **names)
     assert caught.value.kind == kind, str(caught.value)
 
 
-def start_script(folder: Path, source: str, **variables: str) -> subprocess.Popen[str]:
+def start_script(folder, source, **variables):
     script = folder / "script.py"
     script.write_text(source)
     return subprocess.Popen(
@@ -51,7 +62,7 @@ def start_script(folder: Path, source: str, **variables: str) -> subprocess.Pope
     )
 
 
-def run_script(folder: Path, source: str, **variables: str) -> str:
+def run_script(folder, source, **variables):
     with start_script(folder, source, **variables) as script:
         output = script.communicate(timeout=LONG_S)[0]
     assert script.returncode == 0, output

@@ -1,7 +1,5 @@
 """A world to end in: an API with a trainer, and environments as real processes."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json
@@ -52,10 +50,6 @@ class Run:
     def status(self):
         """The exit status, None while it lives."""
         return self._process.poll()
-
-    def has_workers(self):
-        """Say whether one of its children, the fork server, has forked a worker."""
-        return len(descendants(self.pid)) > 1
 
     async def end(self, *signals):
         """Send signals, each when the one before has been heard, and wait for the end.

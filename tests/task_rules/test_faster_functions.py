@@ -1,7 +1,5 @@
 """What stands in for slow functions of the library returns what they return."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import json
@@ -42,7 +40,7 @@ open(sys.argv[3], "w").write(json.dumps(made))
 
 
 @pytest.fixture(scope="module")
-def entries(repo_root, tmp_path_factory) -> dict[str, dict[str, str]]:
+def entries(repo_root, tmp_path_factory):
     """Make entries in two other processes, where other tests have replaced nothing."""
     folder = tmp_path_factory.mktemp("entries")
     environment = os.environ | {"PYTHONHASHSEED": "0", "PYTHONPATH": str(repo_root)}
@@ -90,15 +88,15 @@ def test_a_copying_loop_of_any_direction_is_one_step(program):
 
 
 class Place:
-    def slow(self) -> str:
+    def slow(self):
         return "slow"
 
     @staticmethod
-    def of_nobody() -> str:
+    def of_nobody():
         return "slow"
 
 
-def replaced(name: str, digest: str) -> list[str]:
+def replaced(name, digest):
     row = FasterFunction(
         __name__, f"Place.{name}", digest, lambda own: lambda *_: "fast"
     )

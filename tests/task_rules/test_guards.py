@@ -2,16 +2,11 @@
 
 # ruff: noqa: RUF001 - the signs of logic are what is tested
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 from jobs_for_conformance import make_asked_entry, scorers_that_evaluate
 
 from rg_env.task_rules.rules import MAX_ANSWER_CHARS
 from rg_env.task_rules.table import EVALUATED, TABLE, rejection, solution, source_task
-from rg_env.workers.worker_pool import WorkerPool
 from tests.support.hostile_texts import HOSTILE
 
 GUARD_S = 120.0
@@ -101,11 +96,11 @@ REFUSED = {
 }
 
 
-def rows(table: dict[str, list[str]]) -> list[tuple[str, str]]:
+def rows(table):
     return [(task, text) for task, texts in table.items() for text in texts]
 
 
-def entries(pool: WorkerPool, task: str) -> list[dict[str, Any]]:
+def entries(pool, task):
     """Make entries as in a run: codeio's code prints and writes files."""
     return [
         pool.call(make_asked_entry, task, {}, seed, deadline_s=GUARD_S)
@@ -115,7 +110,7 @@ def entries(pool: WorkerPool, task: str) -> list[dict[str, Any]]:
 
 @pytest.mark.processes
 @pytest.mark.parametrize("task", sorted({*GUARDED} - {"composite"}))
-def test_solutions_of_the_library_are_admitted(pool: WorkerPool, task: str) -> None:
+def test_solutions_of_the_library_are_admitted(pool, task):
     made = entries(pool, task)
     pairs = [(solution(task, entry), entry["answer"]) for entry in made]
     refused = {text: rejection(task, text, gold) for text, gold in pairs if text}
@@ -123,12 +118,12 @@ def test_solutions_of_the_library_are_admitted(pool: WorkerPool, task: str) -> N
 
 
 @pytest.mark.parametrize(("task", "answer"), rows(HONEST))
-def test_an_honest_form_is_admitted(task: str, answer: str) -> None:
+def test_an_honest_form_is_admitted(task, answer):
     assert rejection(task, answer) is None
 
 
 @pytest.mark.parametrize("task", FORMULAS + LISTS)
-def test_no_code_reaches_an_evaluator(task: str) -> None:
+def test_no_code_reaches_an_evaluator(task):
     texts = [t for t in HOSTILE if t.kind in ("code", "names")]
     assert [t.name for t in texts if rejection(task, t.text) is None] == []
 
@@ -144,48 +139,46 @@ def test_no_code_reaches_an_evaluator(task: str) -> None:
         *("nesting:parentheses_90", "nesting:calls_60", "nesting:sum_distinct"),
     ],
 )
-def test_no_explosion_reaches_sympy(task: str, name: str) -> None:
+def test_no_explosion_reaches_sympy(task, name):
     text = next(t.text for t in HOSTILE if t.name == name)
     assert rejection(task, text) is not None
 
 
 @pytest.mark.parametrize(("task", "answer"), rows(REFUSED))
-def test_an_answer_that_is_costly_or_no_value_is_refused(
-    task: str, answer: str
-) -> None:
+def test_an_answer_that_is_costly_or_no_value_is_refused(task, answer):
     assert rejection(task, answer) is not None
 
 
-def test_a_gold_answer_that_leaves_the_integral_is_no_answer() -> None:
+def test_a_gold_answer_that_leaves_the_integral_is_no_answer():
     gold = "-3*Integral(x**3*cos(3*x), x) + C"
     assert rejection("intermediate_integration", gold, gold) is not None
     assert solution("intermediate_integration", {"answer": gold}) is None
 
 
-def test_what_is_compared_may_be_larger_where_the_gold_is_small() -> None:
+def test_what_is_compared_may_be_larger_where_the_gold_is_small():
     answer = '{"a": "' + "x" * 1_500 + '"}'
     assert rejection("codeio", answer, '{"a": "y"}') is None
     assert rejection("codeio", answer, answer.replace("x", "y")) is not None
 
 
-def test_a_mixture_is_guarded_by_the_task_that_made_the_entry() -> None:
+def test_a_mixture_is_guarded_by_the_task_that_made_the_entry():
     entry = {"metadata": {"source_dataset": "countdown"}}
     assert source_task("composite", entry) == "countdown"
     assert source_task("gcd", entry) == "gcd"
 
 
-def test_a_mixture_without_a_source_is_refused() -> None:
+def test_a_mixture_without_a_source_is_refused():
     assert source_task("composite", {}) == "composite"
     assert rejection("composite", "1") is not None
 
 
 @pytest.mark.processes
-def test_every_scorer_that_evaluates_an_answer_is_known(pool: WorkerPool) -> None:
+def test_every_scorer_that_evaluates_an_answer_is_known(pool):
     found = pool.call(scorers_that_evaluate, deadline_s=GUARD_S)
     # This one evaluates the gold answer.
     assert sorted(found) == sorted({"number_sorting", *EVALUATED})
 
 
-def test_tasks_without_a_row_take_any_text() -> None:
+def test_tasks_without_a_row_take_any_text():
     texts = [t.text for t in HOSTILE if len(t.text) <= MAX_ANSWER_CHARS]
     assert {rejection("gcd", text) for text in texts} == {None}

@@ -5,7 +5,6 @@ import importlib
 import pytest
 
 from rg_env.library import datasets, registry
-from rg_env.task_rules.cognition import is_filled_by_one_sign
 from rg_env.task_rules.table import fault_of, rules_of
 
 HALTING = {"grid_size_x": 50, "grid_size_y": 50}
@@ -117,51 +116,57 @@ def test_an_item_that_was_found_wrong_is_not_used_and_its_neighbor_is(
 # -- boards on which doing nothing is right --------------------------------------------
 
 
-def boxes(*squares: list[str]):
+def boxes(*squares):
     state = {str(number): things for number, things in enumerate(squares)}
     return {"metadata": {"initial_state": state}}
 
 
-@pytest.mark.parametrize(
-    ("squares", "is_faulty"),
-    [
-        ([["box_red", "target_red"], []], True),
-        ([["box_red"], ["target_red"]], False),
-        ([["box_red", "target_blue"], ["target_red", "box_blue"]], False),
-        ([["box_red", "box_red", "target_red"], ["box_blue", "target_red"]], False),
-        ([["box_red", "box_red", "target_red", "target_red"], ["box_red"]], True),
-    ],
-)
-def test_boxes_at_their_targets_are_counted(squares, is_faulty):
-    assert bool(fault_of("boxnet", boxes(*squares))) == is_faulty
+def life(first, last):
+    return {"question": f"What becomes of it?\n\n{first}.", "answer": last}
 
 
-@pytest.mark.parametrize(
-    ("first", "last", "is_faulty"),
-    [
-        ("[[0,1],\n [0,0]]", "[[0,0],[0,0]]", True),
-        ("[[0,1],\n [1,0]]", "[[0,1],[1,0]]", True),
-        ("[[0,1],\n [1,0]]", "[[0,1],[0,0]]", False),
-    ],
-)
-def test_a_last_board_that_is_empty_or_the_first_is_found(first, last, is_faulty):
-    entry = {"question": f"What becomes of it?\n\n{first}.", "answer": last}
-    assert bool(fault_of("game_of_life", entry)) == is_faulty
-
-
-@pytest.mark.parametrize(("edges", "is_faulty"), [(0, True), (4, True), (6, False)])
-def test_a_graph_of_few_edges_is_colored_by_chance(edges, is_faulty):
+def star(edges):
     puzzle = {
         "vertices": list(range(10)),
         "edges": [(0, n + 1) for n in range(edges)],
         "color_options": [1, 2, 3],
     }
-    assert bool(fault_of("graph_color", {"metadata": {"puzzle": puzzle}})) == is_faulty
+    return {"metadata": {"puzzle": puzzle}}
 
 
-@pytest.mark.parametrize(
-    ("answer", "is_faulty"), [("✅✅\n✅❌", True), ("✅❌\n✅❌", False)]
-)
-def test_a_grid_whose_blanks_hold_its_commoner_sign_is_found(answer, is_faulty):
-    entry = {"question": "Fill it:\n\n✅❔\n✅❌", "answer": answer}
-    assert is_filled_by_one_sign(entry) == is_faulty
+def grid(answer):
+    return {"question": "Fill it:\n\n✅❔\n✅❌", "answer": answer}
+
+
+BOXES = ["box_red", "box_red", "target_red"]
+DONE = {
+    "boxnet": {
+        True: [
+            boxes(["box_red", "target_red"], []),
+            boxes([*BOXES, "target_red"], ["box_red"]),
+        ],
+        False: [
+            boxes(["box_red"], ["target_red"]),
+            boxes(["box_red", "target_blue"], ["target_red", "box_blue"]),
+            boxes(BOXES, ["box_blue", "target_red"]),
+        ],
+    },
+    "game_of_life": {
+        True: [
+            life("[[0,1],\n [0,0]]", "[[0,0],[0,0]]"),
+            life("[[0,1],\n [1,0]]", "[[0,1],[1,0]]"),
+        ],
+        False: [life("[[0,1],\n [1,0]]", "[[0,1],[0,0]]")],
+    },
+    "graph_color": {True: [star(0), star(4)], False: [star(6)]},
+    "modulo_grid": {True: [grid("✅✅\n✅❌")], False: [grid("✅❌\n✅❌")]},
+}
+"""Boxes at their targets, an empty last board or the first one, few edges, and blanks
+that hold the commoner sign of their grid, each with what is not that."""
+
+
+@pytest.mark.parametrize("task", DONE)
+@pytest.mark.parametrize("is_done", [True, False])
+def test_a_board_on_which_doing_nothing_is_right_is_told_from_others(task, is_done):
+    for entry in DONE[task][is_done]:
+        assert bool(fault_of(task, entry)) == is_done, entry

@@ -1,8 +1,6 @@
 """Repaired levels, scales that change nothing, and tasks without a scale."""
 
 import asyncio
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -10,8 +8,6 @@ from rg_env.library import scales
 from rg_env.library.scales import load_shipped
 from rg_env.library.task_check import gold_fault
 from rg_env.task_rules.table import TABLE, no_scale_reason, solution
-
-MakeEntry = Callable[..., dict[str, Any]]
 
 SHIPPED = load_shipped()
 

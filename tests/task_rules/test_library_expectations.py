@@ -1,7 +1,6 @@
 """What the library's own tests expect of its scorers, asked of ours."""
 
 import itertools
-from typing import Any
 
 import pytest
 
@@ -16,7 +15,7 @@ def paid(task, entry, answer, rules=EXACT):
     return worker_jobs.score_answers(task, {}, entry, [answer], rules)[0][0]
 
 
-def entry_of(task, **params: Any):
+def entry_of(task, **params):
     return next(datasets.usable_entries(task, params, itertools.count(42)))
 
 
@@ -29,6 +28,13 @@ def entry_of(task, **params: Any):
         ("sin(x) + C", "x", "cos(x)", 1.0),
         ("x**2", "x", "2*x", 1.0),
         ("log(x)", "x", "1/x", 1.0),
+        ("-log(cos(x)) + C", "x", "tan(x)", 1.0),
+        ("ln(x) + C", "x", "1/x", 1.0),
+        ("e**(2*x)/2 + C", "x", "exp(2*x)", 1.0),
+        ("E**x", "x", "exp(x)", 1.0),
+        ("asec(x)", "x", "1/(x**2*sqrt(1 - 1/x**2))", 1.0),
+        ("log(abs(x)) + C", "x", "1/x", 1.0),
+        ("x*atan(3*x) - log(Abs((3*x)**2 + 1))/6 + C", "x", "atan(3*x)", 1.0),
         ("x**2 + K", "x", "2*x", 1.0),
         ("sin(x) + D", "x", "cos(x)", 1.0),
         ("x**2 + C + 5 - 5", "x", "2*x", 1.0),
@@ -42,7 +48,7 @@ def entry_of(task, **params: Any):
         ("X**2 + C", "x", "2*x", 0.0),
     ],
 )
-def test_an_antiderivative_is_paid_as_the_library_expects(
+def test_any_antiderivative_is_paid_and_nothing_else(
     task, answer, variable, integrand, expected
 ):
     entry = {"metadata": {"variable": variable, "integrand": integrand}}
@@ -62,45 +68,58 @@ ROLES = {
         "knight_knave_terms": {"knight": "sage", "knave": "fool"},
     },
 }
-POINT = {"answer": "H5"}
-WEEKDAY = {"answer": "Monday", "metadata": {"task": "weekday_offset"}}
-QUEENS = {"answer": None, "metadata": {"valid_answers": ["_ Q\nQ _"]}}
 CANDIDATE = {"metadata": {"solution": 54245.32}}
 MATRIX = {"answer": "1 2 3\n4 5 6\n7 8 9"}
 WORDS = {"metadata": {"sorted_words": ["apple", "banana", "cherry"]}}
 
 
 @pytest.mark.parametrize(
-    ("task", "entry", "answer", "expected"),
+    ("task", "entry", "scores"),
     [
-        ("countdown", COUNTDOWN, "44 + 3", 1.0),
-        ("countdown", COUNTDOWN, "45+2", 0.05),
-        ("puzzle24", PUZZLE24, "4 + 5 + 7 + 8", 1.0),
-        ("puzzle24", PUZZLE24, "1+2+3", 0.01),
-        ("puzzle24", PUZZLE24, "4*5*7*8", 0.01),
-        ("prime_factorization", FACTORS, "2\u00d72\u00d73", 1.0),
-        ("prime_factorization", FACTORS, "2 \u00d7 3 \u00d7 2", 1.0),
-        ("prime_factorization", FACTORS, "2 \u00d7 6", 0.0),
-        ("prime_factorization", FACTORS, "2 \u00d7 5", 0.0),
-        ("knights_knaves", ROLES, "(Zoey, fool), (Riley, sage)", 1.0),
-        ("knights_knaves", ROLES, "(Riley,sage), (Zoey,fool)", 1.0),
-        ("knights_knaves", ROLES, "Zoey sage Riley fool", 0.0),
-        ("number_format", CANDIDATE, "54245.32", 1.0),
-        ("number_format", CANDIDATE, "54,245.32", 1.0),
-        ("number_format", CANDIDATE, "5.424532e+04", 1.0),
-        ("number_format", CANDIDATE, "54245.9", 0.0),
-        ("number_format", CANDIDATE, "test", 0.0),
-        ("polynomial_equations", {"answer": "4,-4.12"}, "4,-4.12", 1.0),
-        ("polynomial_equations", {"answer": ""}, "1", 0.0),
-        ("polynomial_equations", {"answer": "1"}, "", 0.0),
-        ("manipulate_matrix", MATRIX, "1   2 3\n4 5 6   \n7 8 9  ", 1.0),
-        ("manipulate_matrix", MATRIX, "1 2 3\n4 5 6\n7 8 8", 0.0),
-        ("word_sorting", WORDS, "apple,banana,        cherry", 1.0),
-        ("word_sorting", WORDS, "gibberish", 0.0),
+        ("countdown", COUNTDOWN, {1.0: ["44 + 3"], 0.05: ["45+2"]}),
+        ("puzzle24", PUZZLE24, {1.0: ["4 + 5 + 7 + 8"], 0.01: ["1+2+3", "4*5*7*8"]}),
+        (
+            "prime_factorization",
+            FACTORS,
+            {
+                1.0: ["2\u00d72\u00d73", "2 \u00d7 3 \u00d7 2"],
+                0.0: ["2 \u00d7 6", "2 \u00d7 5"],
+            },
+        ),
+        (
+            "knights_knaves",
+            ROLES,
+            {
+                1.0: ["(Zoey, fool), (Riley, sage)", "(Riley,sage), (Zoey,fool)"],
+                0.0: ["Zoey sage Riley fool"],
+            },
+        ),
+        (
+            "number_format",
+            CANDIDATE,
+            {
+                1.0: ["54245.32", "54,245.32", "5.424532e+04"],
+                0.0: ["54245.9", "test"],
+            },
+        ),
+        ("polynomial_equations", {"answer": "4,-4.12"}, {1.0: ["4,-4.12"]}),
+        ("polynomial_equations", {"answer": ""}, {0.0: ["1"]}),
+        ("polynomial_equations", {"answer": "1"}, {0.0: [""]}),
+        (
+            "manipulate_matrix",
+            MATRIX,
+            {1.0: ["1   2 3\n4 5 6   \n7 8 9  "], 0.0: ["1 2 3\n4 5 6\n7 8 8"]},
+        ),
+        (
+            "word_sorting",
+            WORDS,
+            {1.0: ["apple,banana,        cherry"], 0.0: ["gibberish"]},
+        ),
     ],
 )
-def test_an_answer_is_paid_as_the_library_expects(task, entry, answer, expected):
-    assert paid(task, entry, answer) == pytest.approx(expected)
+def test_an_answer_is_paid_as_the_library_expects(task, entry, scores):
+    found = {score: [paid(task, entry, a) for a in scores[score]] for score in scores}
+    assert found == {score: [score] * len(scores[score]) for score in scores}
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,7 @@ two values, a denial, a label. Which of them are wrong is told without our rules
 scorer of the plain text.
 """
 
-from __future__ import annotations
-
 import random
-from collections.abc import Iterator
 
 import pytest
 
@@ -52,7 +49,7 @@ LONGEST = 500
 """Items with a longer right answer are passed over: they take long and say no more."""
 
 
-def items_of(task: str) -> list[SampledItem]:
+def items_of(task):
     made = []
     for seed in range(7_000, 7_400):
         for entry in datasets.usable_entries(task, {}, [seed]):
@@ -64,7 +61,7 @@ def items_of(task: str) -> list[SampledItem]:
     return made
 
 
-def is_wrong_for_sure(item: SampledItem, text: str) -> bool:
+def is_wrong_for_sure(item, text):
     wrong = is_wrong(item, text)
     if wrong is not None and not (wrong and item.task in NEAR_ENOUGH):
         return wrong
@@ -75,7 +72,7 @@ def is_wrong_for_sure(item: SampledItem, text: str) -> bool:
         return True
 
 
-def near_misses(item: SampledItem, others: list[str]) -> Iterator[tuple[str, str]]:
+def near_misses(item, others):
     chance = random.Random(item.seed)
     for name, change in CHANGES.items():
         other = other_answer(item.right, others, chance)
@@ -96,7 +93,7 @@ def near_misses(item: SampledItem, others: list[str]) -> Iterator[tuple[str, str
             yield "no answer", text
 
 
-def overpaid(task: str) -> list[str]:
+def overpaid(task):
     """Return the wrong answers that score above a half, each with its change."""
     items = items_of(task)
     assert len(items) >= ITEMS
@@ -116,5 +113,5 @@ def overpaid(task: str) -> list[str]:
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_no_near_miss_scores_above_a_half(task: str) -> None:
+def test_no_near_miss_scores_above_a_half(task):
     assert overpaid(task) == []

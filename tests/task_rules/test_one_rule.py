@@ -1,12 +1,9 @@
 """The rule for tasks with one right answer, with scorers that say what they please."""
 
-from __future__ import annotations
-
 import pytest
 
 from rg_env.library import datasets, registry
 from rg_env.task_rules.one_rule import CONTAINED, one_answer
-from rg_env.task_rules.rules import ScorerFix
 from rg_env.task_rules.table import TABLE
 from tests.support.fixed_scores import BASE_TASKS
 
@@ -57,14 +54,12 @@ MISSHAPEN = {
 """References to answers that say the same in another shape or order."""
 
 
-def score(
-    answer: str, gold: str | None, of_library: float, fix: ScorerFix = CONTAINED
-) -> float:
+def score(answer, gold, of_library, fix=CONTAINED):
     entry = {"answer": gold, "question": LEGS}
     return fix.score(answer, entry, lambda text: of_library)
 
 
-def pairs(table: dict[str, list[str]]) -> list[tuple[str, str]]:
+def pairs(table):
     return [(gold, answer) for gold, answers in table.items() for answer in answers]
 
 

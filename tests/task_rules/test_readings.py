@@ -1,7 +1,5 @@
 """Every answer that a question admits is right, and no other."""
 
-from __future__ import annotations
-
 import pytest
 
 from rg_env.library import datasets
@@ -21,11 +19,11 @@ READINGS = {
 """Task to what computes the answers of all readings from the question alone."""
 
 
-def entry_of(task: str, seed: int) -> dict:
+def entry_of(task, seed):
     return datasets.make_entry(task, {}, seed, checked=False)
 
 
-def value(task: str, entry: dict, answer: str, rules: ScoringRules | None = None):
+def value(task, entry, answer, rules=None):
     return score_answers(task, {}, entry, [answer], rules or ScoringRules())[0][0]
 
 
@@ -115,6 +113,10 @@ def test_a_legal_solution_of_tower_of_hanoi_may_be_long():
         ("gsm_symbolic", 105, "X dollars"),
         ("gsm_symbolic", 119, "X dollars"),
         ("gcd", 7000, "LCM = X"),
+        ("gcd", 7000, "46 = X"),
+        ("gcd", 7000, "46: X"),
+        ("gcd", 7000, "348 is X"),
+        ("gcd", 7000, "The GCD of 46 and 349 is X"),
         ("gcd", 7000, "at least X"),
         ("lcm", 7000, "at least X"),
         ("lcm", 7000, "GCD: X"),
@@ -135,6 +137,7 @@ def test_words_that_are_not_the_name_of_what_is_asked_for_announce_nothing(
     ("task", "named"),
     [
         *(("gcd", text) for text in ("GCD = X", "The GCD of 46 and 348 is X")),
+        *(("gcd", text) for text in ("**GCD:** X", "gcd(46, 348) = X")),
         ("gcd", "The greatest common divisor of 46 and 348 = X"),
         ("lcm", "The least common multiple of these numbers is X."),
         ("products", "The result of the multiplication is X."),

@@ -1,7 +1,5 @@
 """What holds for the fix of every task, against the installed scorers."""
 
-from __future__ import annotations
-
 import itertools
 import json
 
@@ -44,7 +42,7 @@ BY_THE_RULE = {task for task in (*FIXES, *BASE_TASKS) if not fix_of(task).fault}
 every_fix = pytest.mark.parametrize("task", sorted({*FIXES, *BASE_TASKS}))
 
 
-OVERPAID: dict[str, tuple[float, str]] = {
+OVERPAID = {
     "advanced_geometry": (1.0, "{gold}, or 3, 4"),
     "codeio": (0.7, '{{"kernels": 0, "common_kernel": 0, "cost": 0, {tail}'),
     "coin_flip": (1.0, "0"),

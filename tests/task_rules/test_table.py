@@ -1,7 +1,5 @@
 """What the table of the tasks' rules holds, and solutions."""
 
-from __future__ import annotations
-
 import pytest
 
 from rg_env.library import registry

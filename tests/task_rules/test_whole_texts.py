@@ -1,16 +1,12 @@
 """What a text scores that a model could write for an item of the library."""
 
-from __future__ import annotations
-
 import pytest
 
 from rg_env.library import datasets
 from rg_env.library.worker_jobs import score_answers
 from rg_env.reward.extraction import extract_answer
-from rg_env.task_rules.table import fault_of
 
 SOLAR = "<|end|><|begin|>assistant<|content|>"
-GRANITE = "HERE IS MY THOUGHT PROCESS:\n<answer>4</answer> perhaps\n"
 LONG_SUM = {"problem_type_weights": [0, 0, 0, 0, 1, 0, 0, 0]}
 
 
@@ -45,31 +41,15 @@ def test_an_answer_scores_as_it_should(task, params, seed, answer, least, most):
     assert least <= score <= most
 
 
-@pytest.mark.parametrize("seed", [71501018, 88000032, 88800034])
-def test_an_interval_that_is_cut_off_is_not_sampled(seed):
-    entry = datasets.make_entry("time_intervals", {}, seed, checked=False)
-    assert "leaves out" in (fault_of("time_intervals", entry) or "")
-
-
 @pytest.mark.parametrize(
     ("completion", "score"),
     [
-        ("<scratchpad>it is <answer>3</answer></scratchpad>The answer is 4.", 0),
         (f"<|think|>perhaps <answer>3</answer>{SOLAR}The answer is 4.", 0),
         (f"<|think|>perhaps <answer>4</answer>{SOLAR}<answer>3</answer>", 1),
-        ("Here is my thought process:\nlet me see. <answer>3</answer>", 0),
-        (f"{GRANITE}HERE IS MY RESPONSE:\n<answer>3</answer>", 1),
-        (
-            '<think>x</think><function=calc>{"text": "<answer>3</answer>"}</function>',
-            0,
-        ),
         (
             '<think>x</think><|python_tag|>{"text": "<answer>3</answer>"}<|eom_id|>',
             0,
         ),
-        ("<answer>3</answer> Scratch that, it is 4.", 0),
-        ("<answer>3</answer> Sorry, I meant 4.", 0),
-        ("<think>\nx\n</think>\n<answer>\n<answer>3</answer>\n</answer>", 1),
     ],
 )
 def test_the_final_answer_of_a_completion_counts(completion, score):

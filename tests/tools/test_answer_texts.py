@@ -1,7 +1,5 @@
 """Correct answers in other notations, and wrong ones near them."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -18,7 +16,7 @@ from tools.answer_texts.surely_wrong import SEVERAL, UNKNOWN, is_right, is_wrong
 from tools.correct_answers import scores
 
 
-def item_of(task: str, right: str) -> SampledItem:
+def item_of(task, right):
     return SampledItem(task, DEFAULTS, 0, {}, {"answer": right, "metadata": {}}, right)
 
 

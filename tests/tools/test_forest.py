@@ -1,16 +1,13 @@
 """Strategies that features of a question choose."""
 
-from __future__ import annotations
-
 import random
-from collections.abc import Callable
 
 import pytest
 
 from tools.trivial_baselines.forest import Forest
 
 
-def known(question: str, right: str) -> tuple[str, dict[str, float]]:
+def known(question, right):
     return question, {name: float(name == right) for name in ("yes", "no")}
 
 
@@ -28,9 +25,7 @@ STEPS = [f"{n}, {n + 3}, {n + 6 + n % 2}, ?" for n in range(60)]
     ],
     ids=["signs", "the earlier line", "steps"],
 )
-def test_the_strategy_that_a_feature_speaks_for_is_chosen(
-    questions: list[str], is_yes: Callable[[str], bool]
-) -> None:
+def test_the_strategy_that_a_feature_speaks_for_is_chosen(questions, is_yes):
     mixed = random.Random(1).sample(questions, len(questions))
     right = ["yes" if is_yes(question) else "no" for question in mixed]
     forest = Forest([known(*pair) for pair in zip(mixed[:40], right, strict=False)])

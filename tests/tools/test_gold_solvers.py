@@ -17,7 +17,7 @@ QUICK = [
 """Tasks of every module of solvers whose items are made in milliseconds."""
 
 
-def entries(task: str, count: int) -> list[dict]:
+def entries(task, count):
     found = []
     for seed in range(100):
         with contextlib.suppress(datasets.UnusableEntryError):

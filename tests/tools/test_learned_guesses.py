@@ -1,7 +1,5 @@
 """Guesses that other questions of a task teach."""
 
-from __future__ import annotations
-
 import pytest
 
 from tools.trivial_baselines.learned_guesses import GUESSES
@@ -48,13 +46,11 @@ WEEKDAYS = [
         ),
     ],
 )
-def test_a_guess_is_what_alike_questions_teach(
-    guess: str, question: str, seen: list[tuple[str, str]], answer: str
-) -> None:
+def test_a_guess_is_what_alike_questions_teach(guess, question, seen, answer):
     assert GUESSES[guess](question, seen) == answer
 
 
-def test_the_answer_to_the_same_question_is_not_remembered() -> None:
+def test_the_answer_to_the_same_question_is_not_remembered():
     guess = GUESSES["commonest answer to such a wording"]
     assert guess("Is 2004 a leap year?", WEEKDAYS) == "No"
     assert guess("Which day follows Monday?", WEEKDAYS) is None

@@ -1,7 +1,5 @@
 """What strategies score, where that is measured, and what becomes a baseline."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 
@@ -10,7 +8,6 @@ import pytest
 from rg_env.library.baselines import TABLE
 from rg_env.library.scales import Scale, Step
 from rg_env.stream.item import Item
-from rg_env.workers.worker_pool import WorkerPool
 from tools.make_baselines import (
     LEAST_SHARE,
     MEASURED_ON,
@@ -28,18 +25,18 @@ EASY, DEFAULTS, HARD = ({"size": 1}, {}, {"size": 9})
 STEPS = tuple(Step((n,), p, 1.0) for n, p in enumerate((EASY, DEFAULTS, HARD)))
 
 
-def item(gold: str, question: str = "?") -> Item:
+def item(gold, question="?"):
     entry = {"question": question, "answer": gold}
     return Item("some_task", {}, 1, _entry=entry)
 
 
-def test_an_item_s_own_right_answer_is_not_among_those_that_are_picked_from() -> None:
+def test_an_item_s_own_right_answer_is_not_among_those_that_are_picked_from():
     known = [item("Ann", "Ann or Bob?"), item("Bob", "Cid or Bob?"), item("Cid")]
     said = [guesses(known)(one) for one in known[:2]]
     assert [one["first answer word named"] for one in said] == ["Bob", "Cid"]
 
 
-def test_the_commonest_right_answers_to_known_items_are_given_to_others() -> None:
+def test_the_commonest_right_answers_to_known_items_are_given_to_others():
     golds = [*map(str, range(100, 130)), "104", "117"]
     said = guesses([item(gold) for gold in golds])(item("130"))
     assert "always '117'" in said and "always '104'" in said
@@ -50,8 +47,8 @@ def test_the_commonest_right_answers_to_known_items_are_given_to_others() -> Non
     ("task", "least", "most"), [("syllogism", 0.4, 1.0), ("products", 0.0, 0.2)]
 )
 def test_guessing_scores_where_the_answers_are_two_words_and_not_where_they_are_many(
-    pool: WorkerPool, task: str, least: float, most: float
-) -> None:
+    pool, task, least, most
+):
     items = asyncio.run(make_items(pool, (task, {}, 0.0), 16, "key"))
     found = list(asyncio.run(expected_scores(pool, items, guesses(items))).values())
     assert {one.items for one in found} == {16}
@@ -59,7 +56,7 @@ def test_guessing_scores_where_the_answers_are_two_words_and_not_where_they_are_
     assert least <= found[0].mean <= most
 
 
-def test_the_defaults_and_every_step_are_measured_once() -> None:
+def test_the_defaults_and_every_step_are_measured_once():
     found = cells_of("some_task", Scale("some_task", STEPS))
     assert [params for _, params, _ in found] == [EASY, DEFAULTS, HARD]
     found = cells_of("some_task", Scale("some_task", STEPS[::2]))
@@ -68,23 +65,23 @@ def test_the_defaults_and_every_step_are_measured_once() -> None:
 
 @pytest.mark.parametrize("scale", [None, Scale("some_task", STEPS[:1])])
 def test_a_task_whose_items_no_level_changes_is_measured_at_its_defaults(
-    scale: Scale | None,
-) -> None:
+    scale,
+):
     assert cells_of("some_task", scale) == [("some_task", {}, 0.0)]
 
 
-def test_what_is_best_on_some_items_is_measured_on_others(pool: WorkerPool) -> None:
+def test_what_is_best_on_some_items_is_measured_on_others(pool):
     best = asyncio.run(measure(pool, ("syllogism", {}, 250.0)))
     assert best is not None and best["items"] == MEASURED_ON * LEAST_SHARE
     assert 0.4 < best["value"] < 0.95
 
 
-def test_what_scores_little_is_no_baseline(pool: WorkerPool) -> None:
+def test_what_scores_little_is_no_baseline(pool):
     assert asyncio.run(measure(pool, ("products", {}, 250.0))) is None
 
 
-def test_the_shipped_baselines_are_of_the_scorers_of_today(pool: WorkerPool) -> None:
-    async def check_scores() -> dict[str, float]:
+def test_the_shipped_baselines_are_of_the_scorers_of_today(pool):
+    async def check_scores():
         found = await asyncio.gather(*(check_score(pool, task) for task in SHIPPED))
         return dict(zip(SHIPPED, found, strict=True))
 

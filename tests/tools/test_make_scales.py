@@ -1,15 +1,11 @@
 """When a probed level is used, and when it is left out."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 from tools.make_scales import ProbeTally
 
 
-def tally(*, made: int, each_ms: float = 1.0, **lost: Any) -> ProbeTally:
+def tally(*, made, each_ms=1.0, **lost):
     result = ProbeTally(made_ms=[each_ms] * made)
     result.hung = lost.pop("hung", 0)
     for kind, count in lost.items():
@@ -20,7 +16,7 @@ def tally(*, made: int, each_ms: float = 1.0, **lost: Any) -> ProbeTally:
 @pytest.mark.parametrize(
     "usable", [tally(made=20), tally(made=19, hung=1), tally(made=20, each_ms=7_000.0)]
 )
-def test_rare_trouble_leaves_a_level_usable(usable: ProbeTally) -> None:
+def test_rare_trouble_leaves_a_level_usable(usable):
     assert usable.reason_against() is None
 
 
@@ -34,7 +30,5 @@ def test_rare_trouble_leaves_a_level_usable(usable: ProbeTally) -> None:
         (tally(made=20, each_ms=9_000.0), "an item takes 9 s"),
     ],
 )
-def test_a_level_with_frequent_trouble_is_skipped_in_plain_words(
-    trouble: ProbeTally, words: str
-) -> None:
+def test_a_level_with_frequent_trouble_is_skipped_in_plain_words(trouble, words):
     assert trouble.reason_against() == words

@@ -1,7 +1,5 @@
 """Answers without solving the item."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,12 +9,12 @@ from tools.trivial_baselines.strategies import answers
 CHOICE = "Which is it: 3, 5, 8, 13, 21, 34?"
 
 
-def said(name: str, question: str, *golds: str, task: str = "some_task") -> str | None:
+def said(name, question, *golds, task="some_task"):
     seen = [("?", gold) for gold in golds]
     return answers(task, question, seen, "key").get(name)
 
 
-def test_an_answer_word_that_the_question_names_is_picked_by_its_place() -> None:
+def test_an_answer_word_that_the_question_names_is_picked_by_its_place():
     question = "Bob is tall, Carol is small. Who is it?"
     assert said("first answer word named", question, "Carol", "Bob", "Eve") == "Bob"
     assert said("answer word not named", question, "Carol", "Bob", "Eve") == "Eve"
@@ -42,24 +40,24 @@ def test_an_answer_word_that_the_question_names_is_picked_by_its_place() -> None
         ),
     ],
 )
-def test_a_rule_of_thumb_reads_the_question_alone(name, question, gold, answer) -> None:
+def test_a_rule_of_thumb_reads_the_question_alone(name, question, gold, answer):
     assert said(name, question, gold) == answer
 
 
-def test_an_answer_is_taken_from_where_such_names_were_asked_for() -> None:
+def test_an_answer_is_taken_from_where_such_names_were_asked_for():
     seen = [("Al married Bea. Their child is Cy. What is Bea to Cy?", "mother")]
     question = "Di married Eve. Their child is Flo. What is Eve to Flo?"
     name = "commonest answer where such names are asked for"
     assert answers("some_task", question, seen, "key")[name] == "mother"
 
 
-def test_the_same_key_gives_the_same_answers() -> None:
+def test_the_same_key_gives_the_same_answers():
     first, again = (answers("some_task", CHOICE, [("?", "1")], "key") for _ in range(2))
     assert first == again
     assert answers("some_task", CHOICE, [("?", "1")], "other") != first
 
 
-def test_a_strategy_that_solves_a_task_is_left_out_there() -> None:
+def test_a_strategy_that_solves_a_task_is_left_out_there():
     question = "Spell this word backward: turnbout"
     assert said("text reversed", question) == "tuobnrut"
     assert said("text reversed", question, task="spell_backward") is None
@@ -67,6 +65,6 @@ def test_a_strategy_that_solves_a_task_is_left_out_there() -> None:
 
 @pytest.mark.slow
 @given(st.text("_\\?:[]{}\"'`(), -.\n/Aab0123Q❔", max_size=60))
-def test_no_strategy_fails_on_any_question(question: str) -> None:
+def test_no_strategy_fails_on_any_question(question):
     answers("some_task", question, [("?", "1")], "key")
     answers("some_task", f"{question}\n{question}: {question}", [], "key")

@@ -1,23 +1,18 @@
 """Two pools that all tests of the pool share: what one job does hurts no other."""
 
-from __future__ import annotations
-
-import contextlib
-from collections.abc import Iterator
-
 import pytest
 
-from rg_env.workers.worker_pool import WorkerPool
+from tests.support.worker_attacks import new_pool
 
 
 @pytest.fixture(scope="session")
-def pool() -> Iterator[WorkerPool]:
-    with contextlib.closing(WorkerPool(2)) as pool:
+def pool():
+    with new_pool(2) as pool:
         yield pool
 
 
 @pytest.fixture(scope="session")
-def single() -> Iterator[WorkerPool]:
+def single():
     """A pool of one worker, so that each call is served by it or its replacement."""
-    with contextlib.closing(WorkerPool(1)) as pool:
+    with new_pool() as pool:
         yield pool

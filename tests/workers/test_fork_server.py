@@ -1,7 +1,6 @@
 """The process that forks workers: what it passes on, what it keeps, how it ends."""
 
 import contextlib
-import math
 import os
 import signal
 import time
@@ -11,7 +10,14 @@ import pytest
 
 from rg_env.workers.pool_errors import PreloadError
 from rg_env.workers.worker_pool import WorkerPool
-from tests.support.worker_attacks import LONG_S, evaluate, execute, run_script
+from tests.support.worker_attacks import (
+    LONG_S,
+    evaluate,
+    execute,
+    new_pool,
+    run_script,
+    works,
+)
 
 pytestmark = pytest.mark.processes
 
@@ -29,7 +35,7 @@ def test_fork_server_that_dies_is_replaced_and_its_calls_run_again(single):
 def test_preload_that_fails_is_named():
     pool = WorkerPool(1, preload=["no_such_module"])
     with contextlib.closing(pool), pytest.raises(PreloadError) as caught:
-        pool.call(math.sqrt, 4.0, deadline_s=LONG_S)
+        works(pool)
     assert caught.value.kind == "ModuleNotFoundError"
     assert "no_such_module" in str(caught.value)
 
@@ -42,13 +48,13 @@ def test_a_signal_while_preloading_is_a_lost_worker_that_is_replaced(number, tmp
         f" os.mkdir({tried!r}); os.kill(os.getpid(), {number:d}); time.sleep(60)"
     )
     preload = [f"builtins:exec:{source}"]
-    with contextlib.closing(WorkerPool(1, preload=preload)) as pool:
-        assert pool.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
+    with new_pool(preload=preload) as pool:
+        assert works(pool)
 
 
 def test_a_function_that_is_preloaded_is_given_the_rest_of_its_name():
     told = "builtins:exec:import sys; sys.told = {'a': 'b:c'}"
-    with contextlib.closing(WorkerPool(1, preload=[told])) as pool:
+    with new_pool(preload=[told]) as pool:
         found = pool.call(eval, "__import__('sys').told", deadline_s=LONG_S)
     assert found == {"a": "b:c"}
 
@@ -99,7 +105,7 @@ def test_hash_seed_is_zero_whatever_the_owner_has(tmp_path):
 
 def test_worker_has_a_private_folder_that_goes_with_the_pool_and_no_key(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    with contextlib.closing(WorkerPool(1)) as pool:
+    with new_pool() as pool:
         assert "secret" not in evaluate(pool, "str(__import__('os').environ)")
         folder = Path(pool.call(os.getcwd, deadline_s=LONG_S))
         execute(pool, "open('litter', 'w').write('x')")
@@ -111,6 +117,6 @@ def test_worker_has_a_private_folder_that_goes_with_the_pool_and_no_key(monkeypa
 
 
 def test_fork_server_has_one_thread_with_numpy_loaded():
-    with contextlib.closing(WorkerPool(1, preload=["numpy"])) as pool:
+    with new_pool(preload=["numpy"]) as pool:
         pid = pool.call(os.getppid, deadline_s=LONG_S)
         assert len(list(Path(f"/proc/{pid}/task").iterdir())) == 1

@@ -18,8 +18,16 @@ from rg_env.workers.pool_errors import (
     WorkerDiedError,
     WorkerLostError,
 )
-from rg_env.workers.worker_pool import MAX_ATTEMPTS, Trust, WorkerPool
-from tests.support.worker_attacks import HANG_IN_C, LONG_S, evaluate, execute
+from rg_env.workers.worker_pool import MAX_ATTEMPTS, Trust
+from tests.support.worker_attacks import (
+    HANG_IN_C,
+    LONG_S,
+    evaluate,
+    execute,
+    new_pool,
+    worker_of,
+    works,
+)
 
 pytestmark = pytest.mark.processes
 
@@ -29,11 +37,11 @@ KILL_SELF = "import os; os.kill(os.getpid(), 9)"
 
 def test_hangs_end_at_their_deadline_and_others_go_on():
     attacks = (HANG_IN_C, "while True: pass")
-    with contextlib.closing(WorkerPool(3)) as pool:
-        pool.call(math.sqrt, 4.0, deadline_s=LONG_S)
+    with new_pool(3) as pool:
+        works(pool)
         hangs = [pool.submit(exec, attack, {}, deadline_s=1.0) for attack in attacks]
         for _ in range(20):
-            assert pool.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
+            assert works(pool)
         for hang in hangs:
             assert not hang.done()
         for hang in hangs:
@@ -50,7 +58,7 @@ def test_worker_that_stands_still_is_ended_and_the_job_not_blamed(
         WorkerLostError, match=r"used .* s of CPU time in 1 s: it waits"
     ):
         execute(single, attack, deadline_s=0.05)
-    assert single.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
+    assert works(single)
 
 
 BURN = (
@@ -103,15 +111,15 @@ def test_death_takes_only_its_own_call(pool, attack, end):
 
 
 def test_call_whose_worker_is_killed_runs_again_on_another(single):
-    first = single.call(os.getpid, deadline_s=LONG_S)
+    first = worker_of(single)
     for signal_sent in (signal.SIGKILL, signal.SIGTERM):
-        killed = single.call(os.getpid, deadline_s=LONG_S)
+        killed = worker_of(single)
         source = "__import__('time').sleep(pid == __import__('os').getpid()) or 5"
         call = single.submit(eval, source, {"pid": killed}, deadline_s=LONG_S)
         time.sleep(0.2)
         os.kill(killed, signal_sent)
         assert call.result() == 5
-    assert single.call(os.getpid, deadline_s=LONG_S) != first
+    assert worker_of(single) != first
 
 
 def test_call_whose_workers_are_all_killed_is_no_fault_of_the_job(single):
@@ -132,16 +140,16 @@ def test_workers_that_are_killed_while_they_prepare_are_counted(single):
 
 
 def test_job_that_ends_its_first_worker_alone_is_not_blamed(single):
-    first = single.call(os.getpid, deadline_s=LONG_S)
+    first = worker_of(single)
     source = "__import__('os').getpid() == pid and __import__('os')._exit(3) or 5"
     assert evaluate(single, source, pid=first) == 5
 
 
 def test_workers_that_end_under_a_call_are_counted(single):
     before = single.deaths
-    os.kill(single.call(os.getpid, deadline_s=LONG_S), signal.SIGKILL)
+    os.kill(worker_of(single), signal.SIGKILL)
     time.sleep(0.2)  # it was idle
-    assert single.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
+    assert works(single)
     with pytest.raises(JobError):
         single.call(int, "x", deadline_s=LONG_S)
     with pytest.raises(DeadlineExceededError):
@@ -149,15 +157,15 @@ def test_workers_that_end_under_a_call_are_counted(single):
     assert single.deaths == before
     with pytest.raises(WorkerDiedError):
         single.call(os._exit, 1, deadline_s=LONG_S)
-    assert single.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
+    assert works(single)
     assert single.deaths == before + 2
 
 
 def test_memory_limit_fails_that_call_only():
-    with contextlib.closing(WorkerPool(1, memory_limit_bytes=2**30)) as pool:
+    with new_pool(memory_limit_bytes=2**30) as pool:
         with pytest.raises((JobError, WorkerDiedError)):
             pool.call(operator.mul, b"x", 2**32, deadline_s=LONG_S)
-        assert pool.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
+        assert works(pool)
 
 
 def test_deadline_does_not_count_waiting(single):
@@ -168,7 +176,7 @@ def test_deadline_does_not_count_waiting(single):
 def test_deadline_does_not_count_preloading(tmp_path, monkeypatch):
     (tmp_path / "slow_module.py").write_text("import time; time.sleep(1)")
     monkeypatch.syspath_prepend(str(tmp_path))
-    with contextlib.closing(WorkerPool(1, preload=["slow_module"])) as pool:
+    with new_pool(preload=["slow_module"]) as pool:
         assert pool.call(math.sqrt, 4.0, deadline_s=0.5) == 2.0
 
 

@@ -9,7 +9,7 @@ from rg_env.reward.score import read_rows
 from rg_env.workers import worker_pool
 from rg_env.workers.pool_errors import WorkerDiedError
 from rg_env.workers.worker_pool import Trust
-from tests.support.worker_attacks import LONG_S, evaluate, execute
+from tests.support.worker_attacks import LONG_S, evaluate, execute, worker_of
 
 CHANNEL = (
     "import gc\n"
@@ -31,14 +31,14 @@ FORGE = (
 
 @pytest.mark.processes
 def test_worker_that_says_more_than_its_answer_is_replaced(single):
-    before = evaluate(single, "__import__('os').getpid()")
+    before = worker_of(single)
     source = (
         f"{CHANNEL}{NUMBER}"
         "channel.send(Frame.RESULT, pack(None), number=number)\n"
         "channel.send(Frame.STARTED, number=8)\n"
     )
     execute(single, source)
-    assert evaluate(single, "__import__('os').getpid()") != before
+    assert worker_of(single) != before
 
 
 def sent(frame, body):

@@ -1,7 +1,6 @@
 """How a pool takes calls, lets them wait, gives them up and closes."""
 
 import asyncio
-import contextlib
 import math
 import operator
 import os
@@ -14,7 +13,13 @@ import pytest
 from rg_env.workers.pool_errors import DeadlineExceededError, PoolClosedError
 from rg_env.workers.worker_pool import WorkerPool, default_pool_size
 from tests.support.processes import descendants
-from tests.support.worker_attacks import HANG_IN_C, LONG_S, start_script
+from tests.support.worker_attacks import (
+    HANG_IN_C,
+    LONG_S,
+    new_pool,
+    start_script,
+    works,
+)
 
 pytestmark = pytest.mark.processes
 
@@ -35,7 +40,7 @@ def test_a_pool_has_half_as_many_workers_as_cores_within_bounds(
 
 
 def test_calls_from_many_threads_get_their_own_results(pool):
-    results: dict[int, int] = {}
+    results = {}
 
     def ask(number):
         results[number] = pool.call(operator.neg, number, deadline_s=LONG_S)
@@ -61,7 +66,7 @@ def test_run_cancelled_at_any_moment_loses_no_place():
             await asyncio.gather(*tasks, return_exceptions=True)
         return await asyncio.wait_for(pool.run(math.sqrt, 9.0, deadline_s=LONG_S), 20)
 
-    with contextlib.closing(WorkerPool(1)) as pool:
+    with new_pool() as pool:
         assert asyncio.run(give_up_often(pool)) == 3.0
         assert pool.deaths == 0
 
@@ -70,7 +75,7 @@ def test_close_leaves_no_process_and_can_be_repeated():
     before = descendants(os.getpid())
     pool = WorkerPool(2)
     hang = pool.submit(exec, HANG_IN_C, {}, deadline_s=LONG_S)
-    pool.call(math.sqrt, 4.0, deadline_s=LONG_S)
+    works(pool)
     started = descendants(os.getpid()) - before
     assert len(started) == 3
     pool.close()
@@ -117,8 +122,8 @@ def test_pool_can_be_closed_by_the_callback_of_a_call_that_closing_refuses():
 
 def test_repeated_pools_leak_no_handle_and_no_thread():
     def open_and_close():
-        with contextlib.closing(WorkerPool(2)) as pool:
-            pool.call(math.sqrt, 4.0, deadline_s=LONG_S)
+        with new_pool(2) as pool:
+            works(pool)
             with pytest.raises(DeadlineExceededError):
                 pool.call(exec, HANG_IN_C, {}, deadline_s=0.05)
         return len(list(Path("/proc/self/fd").iterdir())), threading.active_count()

@@ -1,15 +1,13 @@
 """What a worker makes of a job that raises, prints, reads or keeps something."""
 
-import contextlib
 import os
 import pickle
 
 import pytest
 
 from rg_env.workers.pool_errors import JobError
-from rg_env.workers.worker_pool import WorkerPool
 from rg_env.workers.worker_program import MAX_GROWTH_KIB
-from tests.support.worker_attacks import LONG_S, execute
+from tests.support.worker_attacks import LONG_S, execute, new_pool, worker_of
 
 pytestmark = pytest.mark.processes
 
@@ -25,10 +23,10 @@ def test_exception_becomes_job_failed(pool):
 
 @pytest.mark.parametrize("kind", ["SystemExit", "KeyboardInterrupt", "GeneratorExit"])
 def test_base_exception_becomes_job_failed(single, kind):
-    worker = single.call(os.getpid, deadline_s=LONG_S)
+    worker = worker_of(single)
     with pytest.raises(JobError, match=kind):
         execute(single, f"raise {kind}(3)")
-    assert single.call(os.getpid, deadline_s=LONG_S) == worker
+    assert worker_of(single) == worker
 
 
 @pytest.mark.parametrize(
@@ -50,7 +48,7 @@ def test_message_of_a_failure_is_bounded_and_cannot_command_a_terminal(pool):
 
 
 def test_output_goes_nowhere_and_input_is_empty(capfd):
-    with contextlib.closing(WorkerPool(1)) as pool:
+    with new_pool() as pool:
         execute(pool, "import os; print('a'); os.write(1, b'b'); os.write(2, b'c')")
         with pytest.raises(JobError, match="EOFError"):
             pool.call(input, deadline_s=LONG_S)
@@ -58,9 +56,9 @@ def test_output_goes_nowhere_and_input_is_empty(capfd):
 
 
 def test_worker_that_keeps_something_is_recycled(single):
-    worker = single.call(os.getpid, deadline_s=LONG_S)
+    worker = worker_of(single)
     execute(single, f"kept = b'x' * {(MAX_GROWTH_KIB + 2**14) * 2**10}")
-    assert single.call(os.getpid, deadline_s=LONG_S) != worker
+    assert worker_of(single) != worker
 
 
 def test_interrupt_key_does_not_reach_workers(single):

@@ -1,22 +1,17 @@
 """Jobs that test_conformance.py and others run in worker processes."""
 
-from __future__ import annotations
-
 import inspect
 import itertools
 import random
 import re
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 from rg_env.library import datasets, registry, worker_jobs
 from rg_env.library.datasets import UnusableEntryError
-from rg_env.reward.score import ScoreRow
 from rg_env.task_rules.table import rules_of
 
 
-def asked_seed(task: str, params: Mapping[str, Any], seed: int) -> int:
+def asked_seed(task, params, seed):
     """Return a seed, or one far from it where its entry is unusable."""
     for tried in itertools.count(seed, -10_000 if seed > 2**31 else 10_000):
         try:
@@ -27,15 +22,15 @@ def asked_seed(task: str, params: Mapping[str, Any], seed: int) -> int:
     raise AssertionError("counting does not end")
 
 
-def make_asked_entry(task: str, params: Mapping[str, Any], seed: int) -> dict[str, Any]:
+def make_asked_entry(task, params, seed):
     """Make the entry of a seed, or of one far from it where that is unusable."""
     return datasets.make_entry(task, params, asked_seed(task, params, seed))
 
 
-def build_entry_afresh(task: str, seed: int) -> dict[str, Any]:
+def build_entry_afresh(task, seed):
     """Make an entry the library's own way, with a dataset that nothing used before."""
     random.seed(seed)
-    entry: dict[str, Any] = datasets.build_dataset(task, {}, seed)[0]
+    entry = datasets.build_dataset(task, {}, seed)[0]
     correct = rules_of(task).corrected_metadata
     return (
         entry
@@ -44,7 +39,7 @@ def build_entry_afresh(task: str, seed: int) -> dict[str, Any]:
     )
 
 
-def scorers_that_evaluate() -> list[str]:
+def scorers_that_evaluate():
     """Return the tasks whose scorer calls what evaluates a text."""
     registry.describe()
     scorers = {
@@ -57,7 +52,7 @@ def scorers_that_evaluate() -> list[str]:
     return [task for task, source in scorers.items() if evaluates.search(source)]
 
 
-def score_where_made(task: str, seed: int, answers: Sequence[str]) -> list[ScoreRow]:
+def score_where_made(task, seed, answers):
     """Score answers to an entry that has not left its process."""
     entry = datasets.make_entry(task, {}, seed)
     return worker_jobs.score_answers(task, {}, entry, answers)

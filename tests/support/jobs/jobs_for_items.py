@@ -6,10 +6,8 @@ import builtins
 import os
 import signal
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
 
-from rg_env.reward.score import ScoreRow, ScoringRules, as_row, score_answer
+from rg_env.reward.score import as_row, score_answer
 
 SLOW = "an answer that takes for ever to score"
 EXIT = "an answer that ends its worker"
@@ -21,9 +19,7 @@ class UnusableEntryError(Exception):
     """Named as the library room's own."""
 
 
-def make_entry(
-    task: str, params: Mapping[str, Any], seed: int, checked: bool = True, *how: object
-) -> dict[str, Any]:
+def make_entry(task, params, seed, checked=True, *how):
     """Make an entry as its parameters say.
 
     `sleep_s` is how long it takes, `space` how many different questions there are, and
@@ -36,20 +32,20 @@ def make_entry(
     return {"question": f"{task} {number}", "answer": str(number), "metadata": {}}
 
 
-def prepare_scores(*how: object) -> None:
+def prepare_scores(*how):
     """Load nothing."""
 
 
 def score_answers(
-    task: str,
-    params: Mapping[str, Any],
-    entry: Mapping[str, Any],
-    answers: Sequence[str],
-    rules: ScoringRules,
-) -> list[ScoreRow]:
+    task,
+    params,
+    entry,
+    answers,
+    rules,
+):
     """Score answers by comparing them with the entry's; some do more than that."""
 
-    def own(answer: str, entry: Mapping[str, Any]) -> float:
+    def own(answer, entry):
         while answer == SLOW:
             pass
         if answer == EXIT:

@@ -1,7 +1,5 @@
 """What boards, words and graphs are paid, and how boards of life evolve."""
 
-from __future__ import annotations
-
 import importlib
 import json
 

@@ -1,11 +1,8 @@
 """codeio: any input with the shown output is right, and outputs are values."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,9 +15,6 @@ from rg_env.stream.item import Item
 from rg_env.task_rules.code import codeio
 from rg_env.task_rules.rules import READABLE
 from rg_env.task_rules.table import fault_of, rejection
-from rg_env.workers.worker_pool import WorkerPool
-
-Entry = dict[str, Any]
 
 INPUT = "\nCan you predict a feasible input without writing any code? {}\n"
 OUTPUT = "\nCan you predict the output without writing any code? {}\n"
@@ -28,12 +22,11 @@ PROGRAM = "\n... but not copy spans of code directly.\n\n{}\n"
 
 SORTED = "def main_solution(data):\n    return sorted(data)"
 LOOP = "def main_solution(n):\n    while n:\n        pass\n    return 'done'"
-GUARD_S = 60.0
 DEADLINE_S = 2.0
 SHORT_DEADLINE_S = 0.3
 
 
-def entry(program: str, given: Any, made: Any, asked: str = INPUT) -> Entry:
+def entry(program, given, made, asked=INPUT):
     """Return an entry as the library makes it of a program."""
     gold = given if asked == INPUT else made
     return {
@@ -43,7 +36,7 @@ def entry(program: str, given: Any, made: Any, asked: str = INPUT) -> Entry:
     }
 
 
-def paid(made: Entry, answer: str, **rules: Any) -> float:
+def paid(made, answer, **rules):
     """Score as in a run, guards and corrections included."""
     scored = worker_jobs.score_answers(
         "codeio", {}, made, [answer], ScoringRules(**rules)
@@ -164,9 +157,7 @@ def test_the_same_value_is_right_and_another_wrong_however_near_it_is(
 # -- attacks ---------------------------------------------------------------------------
 
 
-def scored(
-    pool: WorkerPool, made: Entry, *answers: str, deadline_s: float = DEADLINE_S
-) -> list[tuple[float, str]]:
+def scored(pool, made, *answers, deadline_s=DEADLINE_S):
     scorer = GroupScorer(pool, deadline_s, ScoringRules())
     found = asyncio.run(scorer.score_group(Item("codeio"), made, answers))
     return [(score.value, score.outcome) for score in found]
@@ -247,7 +238,7 @@ def test_programs_run_in_workers_that_are_soon_replaced():
 # -- entries that are not used ---------------------------------------------------------
 
 
-def fault(program: str, given: Any, made: Any, asked: str = INPUT) -> str | None:
+def fault(program, given, made, asked=INPUT):
     return fault_of("codeio", entry(program, given, made, asked))
 
 
@@ -276,7 +267,7 @@ def test_an_entry_is_used_where_its_program_makes_the_output(asked):
     ],
 )
 def test_an_output_by_chance_or_by_the_clock_is_not_asked_for(program):
-    names: dict[str, Any] = {}
+    names = {}
     exec(program, names)
     random.seed(5)
     np.random.seed(5)
@@ -337,7 +328,7 @@ def test_an_item_whose_program_is_random_is_not_used(params, seed):
         datasets.make_entry("codeio", params, seed)
 
 
-def listed(kind: str) -> list[dict[str, Any]]:
+def listed(kind):
     registry.describe()
     digests = set(json.loads(codeio.UNUSED.read_text(encoding="utf-8"))[kind])
     programs = kept_dataset("codeio", {})._jsonl_data

@@ -1,22 +1,18 @@
 """Plans of boxnet, played by their rules."""
 
-from __future__ import annotations
-
 import itertools
 import json
-from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
 from tests.support.fixed_scores import both_scores, entries, fixed_score
 
 
-def agent_at(place: Sequence[float]) -> str:
+def agent_at(place):
     return f"Agent[{place[0]}, {place[1]}]"
 
 
-def box_by_box(entry: dict[str, Any], boxes: int) -> str:
+def box_by_box(entry, boxes):
     """Carry the first boxes to their targets, rows first."""
     initial = entry["metadata"]["initial_state"]
     place = {
@@ -38,7 +34,7 @@ def box_by_box(entry: dict[str, Any], boxes: int) -> str:
     return json.dumps(steps)
 
 
-def swept(entry: dict[str, Any]) -> str:
+def swept(entry):
     """Carry every box along all squares and back, and home from each."""
     rows, columns = entry["metadata"]["row_num"], entry["metadata"]["column_num"]
     path = [
@@ -55,14 +51,14 @@ def swept(entry: dict[str, Any]) -> str:
     return json.dumps(steps)
 
 
-def test_a_plan_that_knows_nothing_of_the_boxes_earns_no_half() -> None:
+def test_a_plan_that_knows_nothing_of_the_boxes_earns_no_half():
     for entry in entries("boxnet"):
         installed, fixed = both_scores("boxnet", entry, swept(entry))
         assert fixed == 0.0 < installed == 1.0
 
 
 @pytest.mark.parametrize("boxes", [0, 1, 2, 3])
-def test_a_plan_carries_all_boxes(boxes: int) -> None:
+def test_a_plan_carries_all_boxes(boxes):
     for entry in entries("boxnet"):
         assert fixed_score("boxnet", entry, box_by_box(entry, boxes)) == boxes // 3
 
@@ -77,7 +73,7 @@ def test_a_plan_carries_all_boxes(boxes: int) -> None:
         ("square[", "square[-"),
     ],
 )
-def test_an_agent_and_a_square_have_their_names(named: str, other: str) -> None:
+def test_an_agent_and_a_square_have_their_names(named, other):
     for entry in entries("boxnet"):
         plan = box_by_box(entry, 3)
         if named in plan:
@@ -91,5 +87,5 @@ def test_an_agent_and_a_square_have_their_names(named: str, other: str) -> None:
         *('[{"": 1}]', '[{"Agent[9.5, 9.5]": "move(box_red, square[0.5, 0.5])"}]'),
     ],
 )
-def test_a_plan_that_is_none_is_worth_nothing_and_raises_nothing(answer: str) -> None:
+def test_a_plan_that_is_none_is_worth_nothing_and_raises_nothing(answer):
     assert fixed_score("boxnet", entries("boxnet")[0], answer) == 0.0

@@ -1,7 +1,5 @@
 """Boards, hands and moves of games, by their rules."""
 
-from __future__ import annotations
-
 import pytest
 
 from rg_env.reward.score import ScoringRules
@@ -44,31 +42,24 @@ ENTRY = {
 GOLD = "2 3 5\n3 2 5\n5 5 10"
 
 
-def score(answer):
-    return fixed_score("survo", ENTRY, answer)
-
-
-@pytest.mark.parametrize("answer", [GOLD, "3 2 5\n2 3 5\n5 5 10"])
-def test_each_filling_is_paid_in_full(answer):
-    assert score(answer) == 1.0
-
-
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "score"),
     [
-        "1 4 5\n4 1 5\n5 5 10",  # other numbers than those given
-        "3 2 5\n3 2 5\n5 5 10",  # the columns' sums are wrong
-        "3 2 5\n2 3 5\n5 5 11",  # a given number is another one
-        "3 2 5\n2 3 5",
-        "3 2 5\n2 3 5\n5 5 10\n0 0 0",
-        "3 2 5 1\n2 3 5\n5 5 10",
-        "3 2 5\n2 3 5\n5 5 10 or 7.5",
-        "3 2 5\n2 3 5\n5 5 " + "9" * 5_000,
-        "",
+        (GOLD, 1.0),
+        ("3 2 5\n2 3 5\n5 5 10", 1.0),
+        ("1 4 5\n4 1 5\n5 5 10", 0.0),  # other numbers than those given
+        ("3 2 5\n3 2 5\n5 5 10", 0.0),  # the columns' sums are wrong
+        ("3 2 5\n2 3 5\n5 5 11", 0.0),  # a given number is another one
+        ("3 2 5\n2 3 5", 0.0),
+        ("3 2 5\n2 3 5\n5 5 10\n0 0 0", 0.0),
+        ("3 2 5 1\n2 3 5\n5 5 10", 0.0),
+        ("3 2 5\n2 3 5\n5 5 10 or 7.5", 0.0),
+        ("3 2 5\n2 3 5\n5 5 " + "9" * 5_000, 0.0),
+        ("", 0.0),
     ],
 )
-def test_nothing_else_is_paid(answer):
-    assert score(answer) == 0.0
+def test_each_filling_of_survo_is_paid_in_full_and_nothing_else(answer, score):
+    assert fixed_score("survo", ENTRY, answer) == score
 
 
 # -- sokoban ---------------------------------------------------------------------------

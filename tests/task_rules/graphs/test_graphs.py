@@ -1,7 +1,5 @@
 """Parents in law, and presses that open a lock."""
 
-from __future__ import annotations
-
 import pytest
 
 from rg_env.task_rules.graphs import is_parent_in_law, is_reached_sooner
@@ -68,11 +66,11 @@ def test_what_takes_too_many_numbers_to_look_at_is_not_said():
         ("", 0.0),
     ],
 )
-def test_presses_that_open_the_lock_are_right(answer: str, fixed: float) -> None:
+def test_presses_that_open_the_lock_are_right(answer, fixed):
     assert fixed_score("quantum_lock", LOCK, answer) == fixed
 
 
-def test_presses_open_the_lock_by_the_question_where_one_has_no_effect() -> None:
+def test_presses_open_the_lock_by_the_question_where_one_has_no_effect():
     lock = {**LOCK["metadata"], "target_value": 4, "solution_path": list("AAAB")}
     entry = {"answer": "A \u2192 B \u2192 B", "metadata": lock}
     assert fixed_score("quantum_lock", entry, "A \u2192 A \u2192 A") == 1.0

@@ -1,7 +1,5 @@
 """What follows from statements and clues, and what answers to riddles are paid."""
 
-from __future__ import annotations
-
 import importlib
 import itertools
 import random
@@ -90,7 +88,7 @@ def test_of_all_some_follows_only_where_there_are_such_things():
     assert follows(premises, "Some c are a", True)
 
 
-def holds(text: str, there: set[tuple[bool, ...]]) -> bool:
+def holds(text, there):
     how, subject, *_, predicate = text.split()
     a, b = TERMS.index(subject), TERMS.index(predicate)
     both = any(kind[a] and kind[b] for kind in there)

@@ -1,11 +1,9 @@
 """Limits on a worker, and which layers protect from it."""
 
-import contextlib
-
 import pytest
 
-from rg_env.workers.worker_pool import DEFAULT_MEMORY_LIMIT_BYTES, WorkerPool
-from tests.support.worker_attacks import LAYERS, evaluate, execute, fails_with
+from rg_env.workers.worker_pool import DEFAULT_MEMORY_LIMIT_BYTES
+from tests.support.worker_attacks import LAYERS, evaluate, execute, fails_with, new_pool
 
 pytestmark = pytest.mark.processes
 
@@ -39,13 +37,13 @@ def test_nothing_but_the_channel_is_open():
         "    except OSError: return False\n"
         "assert sum(map(is_open, range(64))) == 4"
     )
-    with contextlib.closing(WorkerPool(1, preload=["numpy"])) as fresh:
+    with new_pool(preload=["numpy"]) as fresh:
         execute(fresh, source)
 
 
 def test_layers_are_reported_by_the_pool(pool):
     assert pool.sandbox_layers == LAYERS
-    with contextlib.closing(WorkerPool(1)) as unused:
+    with new_pool() as unused:
         assert unused.sandbox_layers == ()
 
 

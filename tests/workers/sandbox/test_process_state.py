@@ -1,10 +1,8 @@
 """One call leaves nothing changed for the next of the same worker."""
 
-import os
-
 import pytest
 
-from tests.support.worker_attacks import LONG_S, evaluate, execute
+from tests.support.worker_attacks import evaluate, execute, worker_of
 
 pytestmark = pytest.mark.processes
 
@@ -31,13 +29,13 @@ def test_next_call_finds_the_state_as_it_was(pool, change, state):
     imports = "import decimal, os, random, signal, sys, tempfile, numpy.random\n"
     read = f"exec({imports!r}) or {state}"
     before = evaluate(pool, read)
-    worker = pool.call(os.getpid, deadline_s=LONG_S)
+    worker = worker_of(pool)
     execute(pool, f"{imports}{change}")
     assert evaluate(pool, read) == before
-    assert pool.call(os.getpid, deadline_s=LONG_S) == worker
+    assert worker_of(pool) == worker
 
 
 def test_worker_that_leaves_files_open_is_recycled(pool):
-    worker = pool.call(os.getpid, deadline_s=LONG_S)
+    worker = worker_of(pool)
     execute(pool, "import sys; sys.kept = [open('/dev/null') for _ in range(40)]")
-    assert pool.call(os.getpid, deadline_s=LONG_S) != worker
+    assert worker_of(pool) != worker

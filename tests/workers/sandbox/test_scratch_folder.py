@@ -10,8 +10,6 @@ from tests.support.worker_attacks import LONG_S, execute, fails_with
 
 pytestmark = pytest.mark.processes
 
-SLOW_DISK_S = 240.0
-
 
 def test_file_in_the_scratch_folder_is_bounded(pool):
     fails_with(pool, "OSError", "open('x', 'wb').write(bytes(2**25))")
