@@ -23,6 +23,7 @@ import contextlib
 import functools
 import itertools
 import json
+import math
 import os
 import random
 import signal
@@ -72,7 +73,9 @@ MEASURES = {
 
 Run = dict[str, Any]
 
-TOKENS, VARIANTS = 300, 16
+# Completions have so many tokens; the process of the model inherits the number.
+TOKENS = int(os.environ.get("BENCHMARK_TOKENS", "300"))
+VARIANTS = 16
 WORDS = "so we look at each number in turn and count again because a slip 3 7 12 plus"
 
 
@@ -98,7 +101,8 @@ def serve_model(latency_ms: float) -> None:
         return [fixed_generation((first + i) % VARIANTS, limit) for i in range(n)]
 
     model = SimpleNamespace(generate=generate)
-    inference_server.run(model=model, latency_ms=latency_ms)
+    # The framework's class asks `/generate`.
+    inference_server.run(model=model, latency_ms=latency_ms, generates=True)
 
 
 class Processes:
@@ -268,7 +272,10 @@ def table(runs: Sequence[Run]) -> Table:
             add(f"{name}, {APIS[api]}, {latency_ms:g} ms", rounds)
         if len(by_name) == 2:  # a machine's speed varies from round to round
             pairs = zip(*by_name.values(), strict=False)
-            ratios = [{m: a[m] / b[m] for m in MEASURES} for a, b in pairs]
+            # The original has no workers, and no CPU of theirs.
+            ratios = [
+                {m: a[m] / (b[m] or math.nan) for m in MEASURES} for a, b in pairs
+            ]
             add("  ours / other", ratios, ".2f")
     return shown
 

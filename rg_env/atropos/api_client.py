@@ -287,6 +287,11 @@ class ApiSession:
         waiting = self.status.get("self_queue_size")
         return self.env_id, step, (waiting or 0) + more
 
+    def note_sent(self, groups: int) -> None:
+        """Count groups that the newest status does not know."""
+        for key in ("queue_size", "self_queue_size"):
+            self.status[key] = (self.status.get(key) or 0) + groups
+
     async def _status_of(self, env_id: int | None) -> dict[str, Any]:
         needs = ("current_step", "queue_size", "env_weight", "unallocated_fraction")
         return await self.request("GET", "/status-env", {"env_id": env_id}, needs=needs)

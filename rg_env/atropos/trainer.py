@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from atroposlib.envs.base import BaseEnv
@@ -31,6 +31,9 @@ SEND_TRIES_IF_REFUSED = 3
 
 # Two minutes for a group at which an API fails that answers everything else.
 SEND_TRIES_IF_FAULTY = 15
+
+# Groups of one request, which is encoded as a whole.
+MOST_TOGETHER = 8
 
 API_KEYS = frozenset(
     {
@@ -55,8 +58,10 @@ class Trainer:
         self._env = env
         self._session = session
         self._dumps = dumps
-        # One group at a time, so that the status tells whether it has arrived.
+        # One request at a time, so that the status tells whether it has arrived.
         self._sending = asyncio.Lock()
+        self._waiting: list[Any] = []  # groups of the next request
+        self._next: asyncio.Task[None] | None = None
 
     async def take(self, group: Group) -> None:
         """Have the hook send the group, which is for the trainer."""
@@ -87,33 +92,62 @@ class Trainer:
             ApiError: The API refused the group, or failed at it, again and again.
         """
         refusals = faults = 0
+        is_alone = False
 
         def may_repeat(error: ApiError) -> bool:
-            nonlocal refusals, faults
+            nonlocal refusals, faults, is_alone
+            is_alone = True  # another group may have been at fault
             refusals += error.is_refusal
             # Without a reply, it says nothing of the group.
             faults = faults + error.is_fault if error.has_reply else 0
             return refusals < SEND_TRIES_IF_REFUSED and faults < SEND_TRIES_IF_FAULTY
 
-        await self._session.patiently(lambda: self._send_once(groups), may_repeat)
+        def sent() -> Awaitable[None]:
+            parts = listed(groups)
+            return self._send_once(parts) if is_alone else self._send_together(parts)
 
-    async def _send_once(self, groups: Any) -> None:
-        """Send a group once, if the API still knows this environment.
+        await self._session.patiently(sent, may_repeat)
 
-        If the reply is lost, the API's queue tells whether the group has arrived,
-        unless the trainer has taken a batch meanwhile.
+    async def _send_together(self, groups: list[Any]) -> None:
+        """Send groups with all others that wait while a request is under way."""
+        if self._next is None or len(self._waiting) >= MOST_TOGETHER:
+            self._waiting = []
+            self._next = asyncio.create_task(self._send_once(self._waiting))
+        waiting = self._waiting
+        waiting += groups
+        try:
+            # The others still wait if this caller is cancelled.
+            await asyncio.shield(self._next)
+        except asyncio.CancelledError:
+            ids = set(map(id, groups))
+            waiting[:] = [each for each in waiting if id(each) not in ids]
+            raise
+
+    async def _send_once(self, groups: list[Any]) -> None:
+        """Send groups in one request, if the API still knows this environment."""
+        async with self._sending:
+            if groups is self._waiting:
+                self._next = None
+            if groups:
+                await self._request(groups)
+
+    async def _request(self, groups: list[Any]) -> None:
+        """Send groups.
+
+        If the reply is lost, the API's queue tells whether they have arrived, unless
+        the trainer has taken a batch meanwhile.
 
         If a restarted API gets a group before its trainer has registered, it ignores
         the trainer from then on.
         """
         session = self._session
-        is_list = isinstance(groups, list)
         env_id = session.env_id
         payload: list[Mapping[str, Any]] = [
             {key: value for key, value in group.items() if key in API_KEYS}
             | {"env_id": env_id}
-            for group in listed(groups)
+            for group in groups
         ]
+        is_list = len(payload) > 1
         encode = functools.partial(
             encode_groups, payload if is_list else payload[0], is_far=session.is_far
         )
@@ -121,21 +155,21 @@ class Trainer:
             body, headers = encode()
         else:
             body, headers = await in_thread(encode, release_gil)
-        async with self._sending:
-            try:
-                # After the encoding: the API may restart meanwhile.
-                await session.read_status()
-            except ApiError as error:
-                raise ApiError(f"the status: {error}") from error
-            # The payload has the old number; the next try encodes it with the new one.
-            if env_id != session.env_id:
-                raise ApiError("registered anew while a group was on its way")
-            arrived = session.queue(len(payload))
-            path = "/scored_data_list" if is_list else "/scored_data"
-            try:
-                await session.request("POST", path, body, headers)
-            except ApiError as error:
-                # Its reply may be lost alone.
-                is_known = not error.is_refusal and await session.renew_status()
-                if not is_known or session.queue() != arrived:
-                    raise
+        try:
+            # After the encoding: the API may restart meanwhile.
+            await session.read_status()
+        except ApiError as error:
+            raise ApiError(f"the status: {error}") from error
+        # The payload has the old number; the next try encodes it with the new one.
+        if env_id != session.env_id:
+            raise ApiError("registered anew while a group was on its way")
+        arrived = session.queue(len(payload))
+        path = "/scored_data_list" if is_list else "/scored_data"
+        try:
+            await session.request("POST", path, body, headers)
+            session.note_sent(len(payload))
+        except ApiError as error:
+            # Its reply may be lost alone.
+            is_known = not error.is_refusal and await session.renew_status()
+            if not is_known or session.queue() != arrived:
+                raise

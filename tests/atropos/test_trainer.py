@@ -20,8 +20,10 @@ class Api:
     """A simulated API that forgets its environments when it is told to."""
 
     def __init__(self):
-        self.asked, self.groups = [], []
+        self.asked, self.groups, self.lists = [], [], []
         self.env_id = 0
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
 
     def app(self):
         app = web.Application(client_max_size=2**26)
@@ -30,9 +32,12 @@ class Api:
 
     async def answer(self, request):
         self.asked.append(request.path)
+        await self.may_answer.wait()
         body = await request.json() if request.can_read_body else {}
-        if request.path == "/scored_data":  # lists of groups are counted by `asked`
+        if request.path == "/scored_data":
             self.groups.append(body)
+        if request.path == "/scored_data_list":
+            self.lists.append(body)
         numbers = {"env_weight": 1, "current_step": 0, "queue_size": 0}
         return web.json_response({**numbers, "unallocated_fraction": 1.0})
 
@@ -81,6 +86,27 @@ def test_a_group_encoded_before_we_were_registered_anew_is_sent_with_the_new_id(
 
     api = sent(group(text="x"), registers_anew)
     assert [g["env_id"] for g in api.groups] == [7]
+
+
+def test_groups_that_wait_for_a_request_are_sent_together_but_a_cancelled_one():
+    async def run():
+        async with connected() as (api, env):
+            sends = []
+            api.may_answer.clear()
+            for text in ("under way", "first", "cancelled", "last"):
+                coroutine = env._send_scored_data_to_api(group(text=text))
+                sends.append(asyncio.ensure_future(coroutine))
+                await asyncio.sleep(0.01)
+            sends.pop(2).cancel()
+            api.may_answer.set()
+            await asyncio.gather(*sends)
+            return api
+
+    api = asyncio.run(run())
+    assert api.groups == [group(text="under way") | {"env_id": 0}]
+    assert api.lists == [
+        [group(text=text) | {"env_id": 0} for text in ("first", "last")]
+    ]
 
 
 @pytest.mark.parametrize(("tokens", "is_off"), [(10, False), (50_000, True)])

@@ -2,8 +2,9 @@
 
     python -m tests.support.inference_server --port 9004 --latency_ms 50
 
-It speaks the protocol of a stock vLLM 0.32.0, with chats; of a request it reads the
-prompt, `n` and the token limit. Its model can add and find greatest common divisors.
+It speaks the protocol of a stock vLLM 0.32.0, with chats, and that of the vLLM server
+of Atropos' example trainer where it is asked for; of a request it reads the prompt, `n`
+and the token limit. Its model can add and find greatest common divisors.
 """
 
 import argparse
@@ -29,6 +30,7 @@ from tests.support.web_apps import serve_announced, serve_app
 
 MODEL_NAME = "small-model"
 CHAT_PATH = "/v1/chat/completions"
+GENERATE_PATH = "/generate"
 MAX_BODY_BYTES = 64 * 1024**2
 SERVES = faults.listed()
 
@@ -52,6 +54,16 @@ def shape_reply(body, prompt_ids, generations):
             choice["logprobs"] = {"token_logprobs": each.logprobs}
         choices.append(choice)
     return {"id": "small", "choices": choices, "model": body.get("model")}
+
+
+def shape_generate_reply(generations):
+    """Return a reply of the vLLM server of Atropos' example trainer."""
+    pairs = [zip(each.token_ids, each.logprobs, strict=True) for each in generations]
+    return {
+        "text": [each.text for each in generations],
+        "finish_reasons": [each.finish_reason for each in generations],
+        "logprobs": [[[{token: number}] for token, number in row] for row in pairs],
+    }
 
 
 class InferenceServer:
@@ -100,6 +112,8 @@ class InferenceServer:
         if spoilt is not None:
             return spoilt
         prompt = body["prompt"] if "prompt" in body else build_prompt(body["messages"])
+        if isinstance(prompt, dict):
+            prompt = prompt["prompt_token_ids"]
         if isinstance(prompt, str):
             ids = self.tokenizer.encode(prompt)
         else:
@@ -108,7 +122,11 @@ class InferenceServer:
         if fault:
             tokenizer = None if request.path == CHAT_PATH else self.tokenizer
             made = faults.bend(fault, made, tokenizer, body["max_tokens"])
-        encoded = orjson.dumps(shape_reply(body, ids, made))
+        if request.path == GENERATE_PATH:
+            reply = shape_generate_reply(made)
+        else:
+            reply = shape_reply(body, ids, made)
+        encoded = orjson.dumps(reply, option=orjson.OPT_NON_STR_KEYS)
         await asyncio.sleep(arrived + self.latency_s - time.monotonic())
         await self.runs.wait()
         if fault == "truncated":
@@ -117,8 +135,8 @@ class InferenceServer:
         return web.Response(body=encoded, content_type="application/json")
 
 
-def build_app(server):
-    """Build the application of a server."""
+def build_app(server, *, generates=False):
+    """Build the application of a server, with the route `/generate` if it generates."""
     app = web.Application(client_max_size=MAX_BODY_BYTES)
     pages = ("/health", "/v1/models", "/version")
     app.add_routes(
@@ -128,6 +146,8 @@ def build_app(server):
             web.post(CHAT_PATH, server.handle),
         ]
     )
+    if generates:
+        app.add_routes([web.post(GENERATE_PATH, server.handle)])
     return app
 
 
@@ -139,9 +159,9 @@ async def inference_server(script, **settings):
         yield server
 
 
-def run(port=0, **settings):
+def run(port=0, *, generates=False, **settings):
     """Serve as all that this process does, until a signal comes."""
-    app = build_app(InferenceServer(**settings))
+    app = build_app(InferenceServer(**settings), generates=generates)
     shutdown.run(serve_announced(app, "inference server", port))
 
 
