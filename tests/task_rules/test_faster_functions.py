@@ -16,7 +16,15 @@ from rg_env.task_rules.table import TABLE
 
 ITEMS_OF_A_TASK = 3
 TASKS = (
-    *("arc_agi", "bf", "codeio", "countdown", "figlet_font", "game_of_life"),
+    *(
+        "arc_agi",
+        "bf",
+        "codeio",
+        "countdown",
+        "figlet_font",
+        "futoshiki",
+        "game_of_life",
+    ),
     *("game_of_life_halting", "group_anagrams", "knight_swap", "n_queens", "puzzle24"),
     "zebra_puzzles",
 )
