@@ -123,6 +123,7 @@ def reasoning_gym(
         dataset=MemoryDataset(samples),
         solver=generate(),
         scorer=item_score(thinking_open, _names(task_modules)),
+        metadata={"items_digest": stream.digest(items)},
     )
 
 

@@ -29,6 +29,8 @@ from rg_env.results.terminal import WorkProgress, width_of
 from rg_env.reward.score import outcome_of
 from rg_env.run.group import Group, Rollout
 from rg_env.run.loop import Run, Window
+from rg_env.stream.evaluation_items import items_digest
+from rg_env.stream.item import Item
 
 if TYPE_CHECKING:
     from rg_env.results.summary import EvalSummary
@@ -69,6 +71,7 @@ class Evaluation:
     folder: Path | None = None
     shows_json = False
     shows_tasks = False
+    _digest: str | None = None  # of the items; None for those of a subclass
 
     def __init__(self, env: Any, model: Completions, reward: GroupRewards) -> None:
         self._env = env
@@ -107,6 +110,7 @@ class Evaluation:
         began = time.time()
         await self.make_items()
         items = env.test_items_with_scorers
+        self._digest = await in_thread(self._digest_of, items)
         is_alone = env.process_mode
         if is_alone:  # a training run has others to go on with
             questions = [entry["question"] for entry, _ in items]
@@ -136,6 +140,12 @@ class Evaluation:
         is_kept = self.folder or config.data_dir_to_save_evals is None
         if is_alone and (summary.overall is None or not is_kept):
             env._lifetime.fail()
+
+    def _digest_of(self, items: Sequence[Any]) -> str | None:
+        made = [handle for _, handle in items if isinstance(handle, Item)]
+        if self._env._items is None or len(made) < len(items):
+            return None
+        return items_digest(made, self._env._items.library.release)
 
     async def _complete(self, sampled: Sequence[Any], files: EvaluationFiles) -> None:
         """Request all completions that `files` lacks, concurrently."""
@@ -170,6 +180,7 @@ class Evaluation:
             **fields,
             "model": env._server.model_name,
             **({} if preset is None else {"preset": preset}),
+            **({} if self._digest is None else {"items_digest": self._digest}),
         }
 
     def _known(self, entry: Mapping[str, Any], handle: Any, number: int) -> Row:
@@ -257,3 +268,5 @@ def _show(summary: EvalSummary, *, as_json: bool, with_tasks: bool) -> None:
         console.print(summary.table(with_tasks=with_tasks))
     outcomes = ", ".join(f"{word} {n}" for word, n in summary.outcomes.items())
     console.print(f"outcomes: {outcomes}", highlight=False)
+    if summary.items_digest is not None:
+        console.print(f"items digest: {summary.items_digest}", highlight=False)

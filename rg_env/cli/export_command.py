@@ -86,6 +86,7 @@ def items(
                 progress.advance()
 
         held_out = tasks.evaluation(each, settings.eval_seed, settings.eval_level)
+        card["items_digest"] = tasks.digest(held_out)
         export.left_out["draws without an item"] = tasks.failures.total()
         new = files.new_items(tasks, held_out, export.left_out)
         train = counted(itertools.islice(new, number))

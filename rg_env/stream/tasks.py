@@ -33,7 +33,11 @@ from rg_env.stream.completion_results import Result
 from rg_env.stream.curriculum import Count, Feedback, LevelChange
 from rg_env.stream.difficulty import LevelSetting, level_setting
 from rg_env.stream.draws import Stream, prepare_stream
-from rg_env.stream.evaluation_items import evaluation_specs, load_preset
+from rg_env.stream.evaluation_items import (
+    evaluation_specs,
+    items_digest,
+    load_preset,
+)
 from rg_env.stream.item import Item, ItemMaker
 from rg_env.stream.prefetch import (
     LOOKAHEAD,
@@ -142,6 +146,7 @@ class Tasks:
         self._maker = ItemMaker()
         self._stream: Stream | None = None  # before the first item
         self._categories: dict[str, str] = {}
+        self._release = ""
         self._system_prompt = system_prompt
         self._locks: dict[int, threading.RLock] = {}
 
@@ -248,6 +253,8 @@ class Tasks:
     ) -> list[Item]:
         """Return some items of each task as `evaluate` has; raises like `next`.
 
+        Their `digest` is logged.
+
         With a preset, `rg-easy` or `rg-hard`, they are the published items instead, 50
         of each task that it has, and the other arguments are not used.
         """
@@ -260,7 +267,19 @@ class Tasks:
             wanted = load_preset(preset).items(stream.task_names, stream.template)
         names = [attempts[0].task for attempts in wanted]
         with ThreadPoolExecutor() as threads:  # keeps all workers busy
-            return list(filter(None, threads.map(self._made, names, wanted)))
+            items = list(filter(None, threads.map(self._made, names, wanted)))
+        digest = self.digest(items)
+        logger.info("evaluation: %d items with digest %s", len(items), digest)
+        return items
+
+    def digest(self, items: Iterable[Item]) -> str:
+        """Return the digest of evaluation items, as `evaluate` prints it.
+
+        The same digest means the same questions in the same order, scored by the same
+        version of the library; prompts and sampling may differ.
+        """
+        self._prepared()
+        return items_digest(items, self._release)
 
     # -- the stream --------------------------------------------------------------------
 
@@ -291,6 +310,7 @@ class Tasks:
         if left_out.keys() >= set(stream.task_names):
             raise LibraryError(f"no chosen task can be used: {left_out}")
         self._categories = {t: library.tasks[t].category for t in stream.task_names}
+        self._release = library.release
         stream.template = dataclasses.replace(
             stream.template, system_prompt=self._system_prompt
         )

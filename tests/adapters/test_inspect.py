@@ -103,6 +103,7 @@ def log(items, tmp_path_factory):
 
 def test_the_samples_are_the_evaluation_items(log, items):
     assert [s.metadata["item"] for s in log.samples] == [i.to_json() for i in items]
+    assert log.eval.metadata == {"items_digest": Tasks("gcd", "lcm").digest(items)}
     prompts = [[m.text for m in s.input] for s in log.samples]
     assert prompts == [[m["content"] for m in i.messages] for i in items]
     assert [sample.target for sample in log.samples] == [i.gold for i in items]
