@@ -24,6 +24,7 @@ from inspect_ai.scorer import Score, Scorer, Target, ci_wilson, grouped, mean, s
 from inspect_ai.solver import TaskState, generate
 
 from rg_env import Item, Tasks, score_async
+from rg_env.errors import not_allowed
 
 METRICS = [mean(), ci_wilson(), grouped(mean(), "category", all=False)]
 
@@ -107,6 +108,9 @@ def reasoning_gym(
     Raises:
         SettingError: An argument is invalid.
     """
+    if not isinstance(system_prompt, (str, type(None))):
+        why = "text; -T splits it at commas, so put it into a file for --task-config"
+        raise not_allowed("system_prompt", system_prompt, why)
     stream = Tasks(
         *_names(tasks),
         categories=None if categories is None else _names(categories),

@@ -91,8 +91,9 @@ class Evaluation:
 
     def _whole(self, item: Any) -> Any:
         entry, dataset = tuple(item)[-2:]
-        requests = self._env._prompts
-        return requests.messages(entry["question"], evaluates=True), entry, dataset
+        seed = dataset.seed if isinstance(dataset, Item) else 0
+        messages = self._env._prompts.messages(entry["question"], seed, evaluates=True)
+        return messages, entry, dataset
 
     async def make_items(self) -> None:
         """Wait until the evaluation items are made."""
@@ -113,8 +114,8 @@ class Evaluation:
         self._digest = await in_thread(self._digest_of, items)
         is_alone = env.process_mode
         if is_alone:  # a training run has others to go on with
-            questions = [entry["question"] for entry, _ in items]
-            await env._prompts.check_evaluation(questions, env.eval_limit_tokens)
+            prompts = [self._whole(item)[0] for item in items]
+            await env._prompts.check_evaluation(prompts, env.eval_limit_tokens)
         completions = range(config.eval_completions)
         known = [
             self._known(entry, handle, n)

@@ -104,6 +104,8 @@ class SettingOption(click.Option):
         start = getattr(model, name)
         self.kinds = dict.fromkeys(kinds(info.annotation))
         self.takes_none = self.kinds.pop(type(None), self) is None
+        if str in self.kinds:  # any text may be one, so only a file has a list
+            self.kinds.pop(list, None)
         self.words = [word for kind in self.kinds for word in _words(kind)]
         typed = [METAVARS.get(kind, "TEXT") for kind in self.kinds if not _words(kind)]
         default = str(start.value if isinstance(start, Enum) else start)

@@ -47,6 +47,7 @@ Rollouts = Annotated[int, Field(ge=1, le=MAX_GROUP_SIZE)]
 Tokens = Annotated[int, Field(ge=2, le=100_000_000)]
 Modules = list[Annotated[str, AfterValidator(checked)]]
 SomeNames = Annotated[list[str], Field(min_length=1)] | None
+Prompts = Annotated[Text | list[Text], Field(min_length=1)]
 Efforts = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 Lengths = Literal["prompt_and_completion", "completion"]
 FolderName = Annotated[str, Field(max_length=100, pattern=r"^[^/.][^/]*$")]
@@ -140,8 +141,9 @@ class SamplingSettings(CheckedModel):
 
     affects = Affects.COMPLETIONS
 
-    system_prompt: Text | None = None
-    """System prompt; None means the built-in one"""
+    system_prompt: Prompts | None = None
+    """System prompt, or in a file a list of them, of which the seed of an item chooses
+    one; None means the built-in one"""
     answer_format: AnswerFormat = "tags"
     """Marks of the answer. tags: `<answer>`; boxed: LaTeX `\\boxed{}`"""
     group_size: Rollouts = 4

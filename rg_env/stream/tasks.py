@@ -28,6 +28,7 @@ from rg_env.library.own_tasks import own_modules
 from rg_env.library.registry import TASKS
 from rg_env.library.task_check import item_fault
 from rg_env.reward.extraction import AnswerFormat
+from rg_env.reward.prompt import prompt_of
 from rg_env.stream.adaptive_weights import AdaptiveWeights
 from rg_env.stream.completion_results import Result
 from rg_env.stream.curriculum import Count, Feedback, LevelChange
@@ -85,7 +86,8 @@ class Tasks:
         target_accuracy: Mean score that levels of "curriculum" aim at, in [0, 1].
         shard: Number of this instance, from 0, and number of instances that share the
             stream; no item is in two shards.
-        system_prompt: System prompt of the items; None for the built-in one.
+        system_prompt: System prompt of the items, or a list of them, of which the seed
+            of an item chooses one; None for the built-in one.
         answer_format: The marks of an answer: "tags" (`<answer>`) or "boxed".
         task_modules: Names or paths of modules that register tasks of your own.
 
@@ -110,7 +112,7 @@ class Tasks:
         choice: TaskChoosing = "weighted",
         target_accuracy: float = 0.7,
         shard: tuple[int, int] = (0, 1),
-        system_prompt: str | None = None,
+        system_prompt: str | Sequence[str] | None = None,
         answer_format: AnswerFormat = "tags",
         task_modules: str | Sequence[str] = (),
     ) -> None:
@@ -123,6 +125,10 @@ class Tasks:
             raise SettingError(f"(i, n) with 0 <= i < n, found {shard!r}", "shard")
         if not 0 <= seed <= MAX_SEED:
             raise SettingError(f"a number from 0 to {MAX_SEED}, found {seed!r}", "seed")
+        if system_prompt is not None and not isinstance(system_prompt, str):
+            system_prompt = list(system_prompt)
+            if not system_prompt:
+                raise not_allowed("system_prompt", [], "at least one prompt")
         self.task_modules = own_modules(task_modules)
         self._settings = StreamSettings(
             tasks=list(tasks) or None,
@@ -202,7 +208,7 @@ class Tasks:
         pool = shared_pool(self.task_modules)
         items = PrefetchedItems(
             stream,
-            lambda draw: self._maker.make(pool, draw.task, stream.attempts(draw)),
+            lambda draw: self._make(pool, draw.task, stream.attempts(draw)),
             lookahead=1 if self.follows_results else number,
         )
 
@@ -229,8 +235,17 @@ class Tasks:
         return self._made(draw.task, stream.attempts(draw))
 
     def _made(self, task: str, attempts: Iterable[Item]) -> Item | None:
-        make = functools.partial(self._maker.make, task=task, attempts=attempts)
+        make = functools.partial(self._make, task=task, attempts=attempts)
         return run_blocking(make, shared_pool(self.task_modules))
+
+    async def _make(
+        self, pool: WorkerPool, task: str, attempts: Iterable[Item]
+    ) -> Item | None:
+        item = await self._maker.make(pool, task, attempts)
+        if item is None or self._system_prompt is None:
+            return item
+        prompt = prompt_of(self._system_prompt, item.answer_format, item.seed)
+        return dataclasses.replace(item, system_prompt=prompt)
 
     def seek(self, position: int) -> None:
         """Continue at a draw, counted from 0; levels and weights do not change."""
@@ -311,9 +326,6 @@ class Tasks:
             raise LibraryError(f"no chosen task can be used: {left_out}")
         self._categories = {t: library.tasks[t].category for t in stream.task_names}
         self._release = library.release
-        stream.template = dataclasses.replace(
-            stream.template, system_prompt=self._system_prompt
-        )
         return stream
 
     def categories(self) -> dict[str, str]:

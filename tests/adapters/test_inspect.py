@@ -164,6 +164,13 @@ def test_the_items_of_a_preset_are_its_samples():
     assert len(samples) == 50
 
 
-def test_a_wrong_preset_is_refused():
-    with pytest.raises(SettingError, match="preset: one of rg-easy, rg-hard"):
-        reasoning_gym(preset="rg-medium")
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"preset": "rg-medium"}, "preset: one of rg-easy, rg-hard"),
+        ({"system_prompt": ["Think", " then answer."]}, "-T splits it at commas"),
+    ],
+)
+def test_a_wrong_argument_is_refused(wrong, why):
+    with pytest.raises(SettingError, match=why):
+        reasoning_gym("gcd", **wrong)

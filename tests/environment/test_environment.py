@@ -161,6 +161,15 @@ async def test_the_system_prompt_is_the_imported_one_or_that_of_the_settings(
         assert dict(messages[0])["content"] == expected
 
 
+async def test_the_seed_of_an_item_chooses_one_of_several_system_prompts():
+    prompts = ["Even.", "Odd."]
+    async with ready_env(system_prompt=prompts, custom_thinking_prompt="Think.") as env:
+        items = await next_items(env, 8)
+        items += map(env._evaluation._whole, env.test_items_with_scorers)
+    found = {(item.seed % 2, messages[0]["content"]) for messages, _, item in items}
+    assert found == {(0, "Think.\n\nEven."), (1, "Think.\n\nOdd.")}
+
+
 @pytest.mark.parametrize(
     ("trainer", "own", "limit"),
     [(2048, 8192, 2047), (8192, 8192, 8191), (9000, 8192, 8192), (-1, 8192, 8192)],
