@@ -50,7 +50,12 @@ def item_score(
         if result.value is None:
             why = f"{result.outcome}: {result.reason}"
             return Score.unscored(answer=answer, explanation=why)
-        return Score(value=result.value, answer=answer, explanation=result.outcome)
+        return Score(
+            value=result.value,
+            answer=answer,
+            explanation=result.outcome,
+            metadata=dict(result.parts),
+        )
 
     return scored
 
@@ -86,6 +91,7 @@ def reasoning_gym(
     params: Mapping[str, Mapping[str, Any]] | None = None,
     system_prompt: str | None = None,
     answer_format: Literal["tags", "boxed"] = "tags",
+    partial_credit: bool = True,
     thinking_open: bool = False,
     task_modules: str | Sequence[str] = (),
 ) -> Task:
@@ -102,6 +108,7 @@ def reasoning_gym(
         params: Task to dataset parameters of the library.
         system_prompt: A replacement of the built-in one.
         answer_format: The marks of the answer.
+        partial_credit: Whether a score below 1 counts, and not as 0.
         thinking_open: Whether the chat template ends the prompt with `<think>`.
         task_modules: Names or paths of modules of a user's own tasks.
 
@@ -118,6 +125,7 @@ def reasoning_gym(
         params=params,
         system_prompt=system_prompt,
         answer_format=answer_format,
+        partial_credit=partial_credit,
         task_modules=task_modules,
     )
     items = stream.evaluation(samples_per_task, seed, level, preset)

@@ -26,6 +26,7 @@ class ReasoningGymEnv(types.Env):
     prompt: tinker.ModelInput
     text: str | None = None
     value: float | None = None
+    parts: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     async def initial_observation(self) -> tuple[types.Observation, Any]:
         """Return the tokens of the prompt and the stop sequences."""
@@ -71,6 +72,7 @@ class ReasoningGymGroup(types.EnvGroupBuilder):
             if one.value is None:
                 raise NoScoreError(f"{self.item.task}: {one.outcome}: {one.reason}")
             env.value = one.value
+            env.parts = one.parts
         return [env.value for env in envs]
 
     async def compute_group_rewards(self, trajectory_group: Any, env_group: Any) -> Any:
@@ -79,7 +81,10 @@ class ReasoningGymGroup(types.EnvGroupBuilder):
         if self.tasks is not None:
             self.tasks.feedback(self.item, values)
         level = {} if self.item.level is None else {"level": self.item.level}
-        return [(value, {"right": value == 1.0, **level}) for value in values]
+        return [
+            (value, {"right": value == 1.0, **env.parts, **level})
+            for value, env in zip(values, env_group, strict=True)
+        ]
 
     def logging_tags(self) -> list[str]:
         """Return the prefixes of its metrics."""

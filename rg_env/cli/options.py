@@ -71,6 +71,7 @@ OF_STREAM = {
     "seed",
     "system_prompt",
     "answer_format",
+    "partial_credit",
     "task_modules",
 }
 """Settings of a stream of items outside a run."""
@@ -89,6 +90,7 @@ def stream_of(settings: Any) -> Tasks:
         choice=settings.task_choice,
         system_prompt=settings.system_prompt,
         answer_format=settings.answer_format,
+        partial_credit=settings.partial_credit,
         task_modules=settings.task_modules,
     )
 

@@ -179,6 +179,9 @@ class RewardSettings(CheckedModel):
     max_answer_chars: int = Field(ScoringRules.max_answer_chars, ge=1, le=100_000_000)
     """Maximum length of an answer, in characters; at least four times that of the
     reference answer"""
+    partial_credit: bool = True
+    """Count scores below 1; if false, they are 0 in rewards, levels, evaluations,
+    metrics and thresholds, and only the outcome `partial` shows them"""
     mask_too_long_completions: bool = True
     """Tell the trainer to set the advantage of truncated rollouts to zero"""
     length_penalty_counts: Lengths = "prompt_and_completion"
@@ -322,6 +325,7 @@ class CheckedSettings(
             scorer_fixes=self.scorer_fixes,
             max_answer_chars=self.max_answer_chars,
             normalize_answers=self.normalize_answers,
+            partial_credit=self.partial_credit,
         )
 
     @property

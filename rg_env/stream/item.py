@@ -86,6 +86,7 @@ class _Saved(msgspec.Struct, omit_defaults=True):
     answer_format: AnswerFormat = "tags"
     size: Annotated[int, msgspec.Meta(ge=1, le=MAX_SIZE)] = 1
     published: bool = False
+    partial_credit: bool = True
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -140,6 +141,11 @@ class Item:
     def place(self) -> tuple[int, int]:
         """Its index in its dataset, and the size of the dataset."""
         return (self.index if self.size > 1 else 0), self.size
+
+    @property
+    def partial_credit(self) -> bool:
+        """Whether a score below 1 counts, and not as 0."""
+        return self.rules.partial_credit
 
     @property
     def worker_source(self) -> WorkerSource:
@@ -250,7 +256,9 @@ def _from_json(text: str | bytes, task_modules: tuple[str, ...]) -> Item:
         saved = msgspec.json.decode(text, type=_Saved)
     except ValueError as error:
         raise ValueError(f"this is no item: {error}") from error
-    return Item(**msgspec.structs.asdict(saved), task_modules=task_modules)
+    fields = msgspec.structs.asdict(saved)
+    rules = ScoringRules(partial_credit=fields.pop("partial_credit"))
+    return Item(**fields, task_modules=task_modules, rules=rules)
 
 
 # -- items made in workers -------------------------------------------------------------

@@ -29,6 +29,7 @@ from rg_env.library.registry import TASKS
 from rg_env.library.task_check import item_fault
 from rg_env.reward.extraction import AnswerFormat
 from rg_env.reward.prompt import prompt_of
+from rg_env.reward.score import ScoringRules
 from rg_env.stream.adaptive_weights import AdaptiveWeights
 from rg_env.stream.completion_results import Result
 from rg_env.stream.curriculum import Count, Feedback, LevelChange
@@ -89,6 +90,7 @@ class Tasks:
         system_prompt: System prompt of the items, or a list of them, of which the seed
             of an item chooses one; None for the built-in one.
         answer_format: The marks of an answer: "tags" (`<answer>`) or "boxed".
+        partial_credit: Whether scores below 1 count; if not, they are 0 for levels too.
         task_modules: Names or paths of modules that register tasks of your own.
 
     Attributes:
@@ -114,6 +116,7 @@ class Tasks:
         shard: tuple[int, int] = (0, 1),
         system_prompt: str | Sequence[str] | None = None,
         answer_format: AnswerFormat = "tags",
+        partial_credit: bool = True,
         task_modules: str | Sequence[str] = (),
     ) -> None:
         _check_types(locals())
@@ -144,6 +147,7 @@ class Tasks:
             num_shards=count,
             task_modules=self.task_modules,
             answer_format=answer_format,
+            scoring_rules=ScoringRules(partial_credit=partial_credit),
             worker_count=default_pool_size(),
         )
         adaptive = AdaptiveWeights() if choice == "adaptive" else None

@@ -122,7 +122,9 @@ def test_results_of_whole_groups_move_the_levels():
     assert levels[0] == 0.3
     assert levels[-1] > 0.3
     group = train.get_batch(0)[0]
-    assert rollout(group, Policy("")).metrics_G[0] == {"right": 0, "level": levels[-1]}
+    names = ("right", "format", "correct", "partial")
+    metrics = dict.fromkeys(names, 0) | {"level": levels[-1]}
+    assert rollout(group, Policy("")).metrics_G[0] == metrics
 
 
 def test_a_group_with_an_unscored_member_is_tried_again_as_a_whole():
