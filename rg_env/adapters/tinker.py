@@ -84,8 +84,7 @@ class ReasoningGymGroup(types.EnvGroupBuilder):
             self.tasks.feedback(self.item, values)
         level = {} if self.item.level is None else {"level": self.item.level}
         return [
-            (value, {"right": value == 1.0, **env.parts, **level})
-            for value, env in zip(values, env_group, strict=True)
+            (e.value, {"right": e.value == 1.0, **e.parts, **level}) for e in env_group
         ]
 
     def logging_tags(self) -> list[str]:

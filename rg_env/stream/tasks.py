@@ -128,10 +128,8 @@ class Tasks:
             raise SettingError(f"(i, n) with 0 <= i < n, found {shard!r}", "shard")
         if not 0 <= seed <= MAX_SEED:
             raise SettingError(f"a number from 0 to {MAX_SEED}, found {seed!r}", "seed")
-        if system_prompt is not None and not isinstance(system_prompt, str):
-            system_prompt = list(system_prompt)
-            if not system_prompt:
-                raise not_allowed("system_prompt", [], "at least one prompt")
+        if system_prompt in ([], ()):
+            raise not_allowed("system_prompt", system_prompt, "at least one prompt")
         self.task_modules = own_modules(task_modules)
         self._settings = StreamSettings(
             tasks=list(tasks) or None,
@@ -288,7 +286,7 @@ class Tasks:
         with ThreadPoolExecutor() as threads:  # keeps all workers busy
             items = list(filter(None, threads.map(self._made, names, wanted)))
         digest = self.digest(items)
-        logger.info("evaluation: %d items with digest %s", len(items), digest)
+        logger.info("%d evaluation items with digest %s", len(items), digest)
         return items
 
     def digest(self, items: Iterable[Item]) -> str:
