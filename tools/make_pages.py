@@ -1,10 +1,11 @@
 """Writes what is made of the code and its data: `python -m tools.make_pages`.
 
 docs/scoring.md is made of the rows in `rg_env/task_rules/` and the installed library,
-docs/settings.md of the fields of the settings, and docs/trivial_baselines.md of the
-shipped baselines and scales. library_tasks.json says which tasks ought to exist when
-the library's registry cannot be read. A test compares them, so run this when a fix, a
-guard, a field, the baselines or reasoning-gym changes.
+docs/settings.md of the fields of the settings, docs/trivial_baselines.md of the shipped
+baselines and scales, and docs/evaluation_sets.md of the recorded digests.
+library_tasks.json says which tasks ought to exist when the library's registry cannot be
+read. A test compares them, so run this when a fix, a guard, a field, the baselines, the
+digests or reasoning-gym changes.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from rg_env.settings.setting_types import CheckedModel
 from rg_env.task_rules.rules import ScorerFix
 from rg_env.task_rules.table import TABLE
 from tools import make_baselines as made
+from tools.make_digests import RECORDED
 from tools.trivial_baselines.learned_guesses import GUESSES
 from tools.trivial_baselines.strategies import PHRASES, STRATEGIES
 
@@ -269,6 +271,33 @@ def strategies_page() -> str:
     )
 
 
+# -- docs/evaluation_sets.md ----------------------------------------------------------
+
+SETS = """\
+# Evaluation sets
+
+`evaluate` prints a digest of its items. Results with the same digest have the same
+questions in the same order, and the same version of reasoning-gym; prompts, sampling
+and settings of scoring may differ. All tasks, with reasoning-gym {version}:
+
+| Set | Tasks | Items | Digest |
+|---|---|---|---|
+{rows}
+
+`default` is `evaluate` without settings. Items with an [incorrect reference
+answer](reward_audits.md#reference-answers) are left out.
+"""
+
+
+def sets_page() -> str:
+    recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
+    rows = (
+        f"| `{name}` | {of['tasks']} | {of['items']:,} | `{of['digest']}` |"
+        for name, of in recorded["sets"].items()
+    )
+    return SETS.format(version=recorded["library_version"], rows="\n".join(rows))
+
+
 def library_tasks() -> str:
     described = registry.describe()
     tasks = {name: info.category for name, info in described.tasks.items()}
@@ -280,6 +309,7 @@ FILES: Mapping[Path, Callable[[], str]] = {
     PROJECT / "docs" / "scoring.md": scoring_page,
     PROJECT / "docs" / "settings.md": settings_page,
     PROJECT / "docs" / "trivial_baselines.md": strategies_page,
+    PROJECT / "docs" / "evaluation_sets.md": sets_page,
     Path(registry.LIBRARY_TASKS): library_tasks,
 }
 

@@ -267,7 +267,8 @@ class ScoreServer:
         row = _decoded(await request.body(), _Labelled)
         how = _queried(request, dict[Literal["thinking_open"], bool])
         (result,) = await self._results(self._item(row.label), [row.response], **how)
-        return _reply({"score": result.value, "outcome": result.outcome})
+        scores = {"score": result.value, "outcome": result.outcome, **result.parts}
+        return _reply(scores)
 
     def _item(self, raw: msgspec.Raw) -> Item:
         """Return the item of a JSON object, or of a string from `to_json`."""
@@ -334,7 +335,11 @@ class ScoreServer:
             if response.status in NOT_ANSWERED:
                 raise HTTPException(503, f"response: its status is {response.status}")
             (result,) = await self._results(item, [_written(response)], is_open)
-            fields = {"reward": result.value, "outcome": result.outcome}
+            fields = {
+                "reward": result.value,
+                "reward_components": result.parts,
+                "outcome": result.outcome,
+            }
         except HTTPException as error:
             if error.status_code != 503 or not self._masks:
                 raise

@@ -24,6 +24,7 @@ from inspect_ai.scorer import Score, Scorer, Target, ci_wilson, grouped, mean, s
 from inspect_ai.solver import TaskState, generate
 
 from rg_env import Item, Tasks, score_async
+from rg_env.errors import not_allowed
 
 METRICS = [mean(), ci_wilson(), grouped(mean(), "category", all=False)]
 
@@ -49,7 +50,12 @@ def item_score(
         if result.value is None:
             why = f"{result.outcome}: {result.reason}"
             return Score.unscored(answer=answer, explanation=why)
-        return Score(value=result.value, answer=answer, explanation=result.outcome)
+        return Score(
+            value=result.value,
+            answer=answer,
+            explanation=result.outcome,
+            metadata=dict(result.parts),
+        )
 
     return scored
 
@@ -85,6 +91,7 @@ def reasoning_gym(
     params: Mapping[str, Mapping[str, Any]] | None = None,
     system_prompt: str | None = None,
     answer_format: Literal["tags", "boxed"] = "tags",
+    partial_credit: bool = True,
     thinking_open: bool = False,
     task_modules: str | Sequence[str] = (),
 ) -> Task:
@@ -101,12 +108,16 @@ def reasoning_gym(
         params: Task to dataset parameters of the library.
         system_prompt: A replacement of the built-in one.
         answer_format: The marks of the answer.
+        partial_credit: Whether a score below 1 counts, and not as 0.
         thinking_open: Whether the chat template ends the prompt with `<think>`.
         task_modules: Names or paths of modules of a user's own tasks.
 
     Raises:
         SettingError: An argument is invalid.
     """
+    if not isinstance(system_prompt, (str, type(None))):
+        why = "text; -T splits it at commas, so put it into a file for --task-config"
+        raise not_allowed("system_prompt", system_prompt, why)
     stream = Tasks(
         *_names(tasks),
         categories=None if categories is None else _names(categories),
@@ -114,6 +125,7 @@ def reasoning_gym(
         params=params,
         system_prompt=system_prompt,
         answer_format=answer_format,
+        partial_credit=partial_credit,
         task_modules=task_modules,
     )
     items = stream.evaluation(samples_per_task, seed, level, preset)
@@ -123,6 +135,7 @@ def reasoning_gym(
         dataset=MemoryDataset(samples),
         solver=generate(),
         scorer=item_score(thinking_open, _names(task_modules)),
+        metadata={"items_digest": stream.digest(items)},
     )
 
 

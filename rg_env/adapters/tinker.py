@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import chz
@@ -15,7 +17,7 @@ from tinker_cookbook.rl import types
 from tinker_cookbook.rl.rollout_strategy import RetryOnFailure, RolloutResult
 
 from rg_env import Item, Tasks, score_async
-from rg_env.errors import NoScoreError
+from rg_env.errors import NoScoreError, RunError
 
 
 @dataclasses.dataclass
@@ -26,6 +28,7 @@ class ReasoningGymEnv(types.Env):
     prompt: tinker.ModelInput
     text: str | None = None
     value: float | None = None
+    parts: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     async def initial_observation(self) -> tuple[types.Observation, Any]:
         """Return the tokens of the prompt and the stop sequences."""
@@ -71,6 +74,7 @@ class ReasoningGymGroup(types.EnvGroupBuilder):
             if one.value is None:
                 raise NoScoreError(f"{self.item.task}: {one.outcome}: {one.reason}")
             env.value = one.value
+            env.parts = one.parts
         return [env.value for env in envs]
 
     async def compute_group_rewards(self, trajectory_group: Any, env_group: Any) -> Any:
@@ -79,7 +83,9 @@ class ReasoningGymGroup(types.EnvGroupBuilder):
         if self.tasks is not None:
             self.tasks.feedback(self.item, values)
         level = {} if self.item.level is None else {"level": self.item.level}
-        return [(value, {"right": value == 1.0, **level}) for value in values]
+        return [
+            (e.value, {"right": e.value == 1.0, **e.parts, **level}) for e in env_group
+        ]
 
     def logging_tags(self) -> list[str]:
         """Return the prefixes of its metrics."""
@@ -109,6 +115,41 @@ class WholeGroups(RetryOnFailure):
         return result
 
 
+class KeptLevels:
+    """Saves levels and weights that follow results at the beginning of each batch.
+
+    A checkpoint of tinker-cookbook knows nothing of a dataset but the next batch, so
+    there is a file for each batch in the folder of the training, if that is known.
+    """
+
+    def __init__(self, tasks: Tasks, log_path: str | None) -> None:
+        self._tasks = tasks
+        self._folder: Path | None = None
+        if tasks.follows_results and log_path is not None:
+            self._folder = Path(log_path).expanduser() / "reasoning_gym_levels"
+        self._has_begun = False
+
+    def begin(self, batch: int) -> None:
+        """Save the state; before, a resumed run restores it with its first batch.
+
+        Raises:
+            RunError: A resumed run has no state of that batch.
+        """
+        if self._folder is None:
+            return
+        path = self._folder / f"{batch:06}.json"
+        if batch and not self._has_begun:
+            try:
+                self._tasks.load_state_dict(json.loads(path.read_text()))
+            except (OSError, ValueError) as error:
+                raise RunError(f"the levels cannot be restored: {error}") from error
+        self._has_begun = True
+        self._folder.mkdir(parents=True, exist_ok=True)
+        new = path.with_suffix(".part")
+        new.write_text(json.dumps(self._tasks.state_dict()))
+        new.replace(path)
+
+
 @dataclasses.dataclass(frozen=True)
 class ReasoningGymDataset(types.RLDataset):
     """Batches of groups, one for each draw that gives an item.
@@ -118,18 +159,21 @@ class ReasoningGymDataset(types.RLDataset):
         size: The number of draws in a batch.
         number: The number of batches.
         group: Makes the group of an item.
+        begin: Called with the number of a batch before its items are drawn.
     """
 
     item: Callable[[int], Item | None]
     size: int
     number: int
     group: Callable[[Item], ReasoningGymGroup]
+    begin: Callable[[int], object] = lambda batch: None
 
     def __len__(self) -> int:
         return self.number
 
     def get_batch(self, index: int) -> Sequence[ReasoningGymGroup]:
         """Return the groups of a batch, shape (P,); raises as `Tasks.at`."""
+        self.begin(index)
         draws = range(index * self.size, (index + 1) * self.size)
         with ThreadPoolExecutor() as threads:  # keeps all workers busy
             items = filter(None, threads.map(self.item, draws))
@@ -138,7 +182,11 @@ class ReasoningGymDataset(types.RLDataset):
 
 @chz.chz
 class ReasoningGymDatasetBuilder(types.RLDatasetBuilder):
-    """The items and the groups; `options` are other arguments of `rg_env.Tasks`."""
+    """The items and the groups; `options` are other arguments of `rg_env.Tasks`.
+
+    If levels follow results, they are kept in `log_path`, that of the training, so that
+    a resumed run continues with them.
+    """
 
     model_name_for_tokenizer: str
     renderer_name: str
@@ -150,6 +198,7 @@ class ReasoningGymDatasetBuilder(types.RLDatasetBuilder):
     batch_size: int = 64
     num_batches: int = 1000
     eval_samples_per_task: int = 0
+    log_path: str | None = None
 
     async def __call__(self) -> tuple[types.RLDataset, types.RLDataset | None]:
         """Return the stream, and fixed items of each task; raises like `Tasks`."""
@@ -167,6 +216,7 @@ class ReasoningGymDatasetBuilder(types.RLDatasetBuilder):
                 size=self.group_size,
                 tasks=tasks if tasks.follows_results else None,
             ),
+            begin=KeptLevels(tasks, self.log_path).begin,
         )
         test = ReasoningGymDataset(
             item=fixed.__getitem__,

@@ -91,6 +91,7 @@ class ReasoningGymConfig(vf.TasksetConfig):
     params: dict[str, dict[str, Any]] | None = None
     choice: Literal["weighted", "in_turn"] = "weighted"
     answer_format: Literal["tags", "boxed"] = "tags"
+    partial_credit: bool = True
     seed: int = 0
     eval_samples_per_task: int | None = None
     eval_seed: int = 123
@@ -124,6 +125,7 @@ class ReasoningGymTaskset(vf.Taskset[ReasoningGymTask, ReasoningGymConfig]):
             choice=config.choice,
             system_prompt=self.system_prompt,
             answer_format=config.answer_format,
+            partial_credit=config.partial_credit,
             task_modules=config.task.task_modules,
         )
         items: Iterable[Item] = tasks

@@ -42,7 +42,8 @@ def compute_score(
         others: Further arguments of verl; not used.
 
     Returns:
-        `score` in [0, 1], `right` (1.0 if `score` is 1.0, otherwise 0.0) and `outcome`.
+        `score` in [0, 1], `right` (1.0 if `score` is 1.0, otherwise 0.0), `outcome` and
+        `Result.parts`.
         There is no `acc`, because with it verl counts a lost completion as 0.
 
     Raises:
@@ -53,7 +54,8 @@ def compute_score(
         (result,) = score(item, [solution_str], thinking_open=thinking_open)
         if result.value is not None:
             right = float(result.value == 1.0)
-            return {"score": result.value, "right": right, "outcome": result.outcome}
+            found = {"score": result.value, "right": right, "outcome": result.outcome}
+            return found | result.parts
         if result.outcome == UNMATCHED or number == TRIES:
             break
         time.sleep(PAUSE_S * number)

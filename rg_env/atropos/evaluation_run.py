@@ -29,6 +29,8 @@ from rg_env.results.terminal import WorkProgress, width_of
 from rg_env.reward.score import outcome_of
 from rg_env.run.group import Group, Rollout
 from rg_env.run.loop import Run, Window
+from rg_env.stream.evaluation_items import items_digest
+from rg_env.stream.item import Item
 
 if TYPE_CHECKING:
     from rg_env.results.summary import EvalSummary
@@ -69,6 +71,7 @@ class Evaluation:
     folder: Path | None = None
     shows_json = False
     shows_tasks = False
+    _digest: str | None = None  # of the items; None for those of a subclass
 
     def __init__(self, env: Any, model: Completions, reward: GroupRewards) -> None:
         self._env = env
@@ -88,8 +91,9 @@ class Evaluation:
 
     def _whole(self, item: Any) -> Any:
         entry, dataset = tuple(item)[-2:]
-        requests = self._env._prompts
-        return requests.messages(entry["question"], evaluates=True), entry, dataset
+        seed = dataset.seed if isinstance(dataset, Item) else 0
+        messages = self._env._prompts.messages(entry["question"], seed, evaluates=True)
+        return messages, entry, dataset
 
     async def make_items(self) -> None:
         """Wait until the evaluation items are made."""
@@ -107,10 +111,11 @@ class Evaluation:
         began = time.time()
         await self.make_items()
         items = env.test_items_with_scorers
+        self._digest = await in_thread(self._digest_of, items)
         is_alone = env.process_mode
         if is_alone:  # a training run has others to go on with
-            questions = [entry["question"] for entry, _ in items]
-            await env._prompts.check_evaluation(questions, env.eval_limit_tokens)
+            prompts = [self._whole(item)[0] for item in items]
+            await env._prompts.check_evaluation(prompts, env.eval_limit_tokens)
         completions = range(config.eval_completions)
         known = [
             self._known(entry, handle, n)
@@ -136,6 +141,12 @@ class Evaluation:
         is_kept = self.folder or config.data_dir_to_save_evals is None
         if is_alone and (summary.overall is None or not is_kept):
             env._lifetime.fail()
+
+    def _digest_of(self, items: Sequence[Any]) -> str | None:
+        made = [handle for _, handle in items if isinstance(handle, Item)]
+        if self._env._items is None or len(made) < len(items):
+            return None
+        return items_digest(made, self._env._items.library.release)
 
     async def _complete(self, sampled: Sequence[Any], files: EvaluationFiles) -> None:
         """Request all completions that `files` lacks, concurrently."""
@@ -170,6 +181,7 @@ class Evaluation:
             **fields,
             "model": env._server.model_name,
             **({} if preset is None else {"preset": preset}),
+            **({} if self._digest is None else {"items_digest": self._digest}),
         }
 
     def _known(self, entry: Mapping[str, Any], handle: Any, number: int) -> Row:
@@ -257,3 +269,5 @@ def _show(summary: EvalSummary, *, as_json: bool, with_tasks: bool) -> None:
         console.print(summary.table(with_tasks=with_tasks))
     outcomes = ", ".join(f"{word} {n}" for word, n in summary.outcomes.items())
     console.print(f"outcomes: {outcomes}", highlight=False)
+    if summary.items_digest is not None:
+        console.print(f"items digest: {summary.items_digest}", highlight=False)

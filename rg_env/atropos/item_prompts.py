@@ -9,8 +9,8 @@ from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.errors import SettingError
 from rg_env.inference.connection import extra_body_of
 from rg_env.inference.probe import ProbeRequest
-from rg_env.inference.prompts import Prompts, render_prompt
-from rg_env.reward.prompt import built_in_prompt
+from rg_env.inference.prompts import Prompt, Prompts, render_prompt
+from rg_env.reward.prompt import prompt_of, prompts_of
 from rg_env.settings.environment_settings import PUBLISHED
 from rg_env.settings.program_settings import TEMPLATE_KWARGS
 from rg_env.stream.item import Message, build_messages
@@ -39,11 +39,11 @@ class ItemPrompts:
         self.published_prompt = prompt
 
     def messages(
-        self, question: str, *, evaluates: bool = False
+        self, question: str, seed: int = 0, *, evaluates: bool = False
     ) -> tuple[Message, Message]:
-        """Return the system and the user message of a question."""
-        own = self._config.system_prompt
-        own = own or built_in_prompt(self._config.answer_format)
+        """Return the system and the user message of a question, by its item's seed."""
+        config = self._config
+        own = prompt_of(config.system_prompt, config.answer_format, seed)
         if evaluates and self._config.eval_system_prompt is not None:
             own = self._config.eval_system_prompt
             own = self.published_prompt if own == PUBLISHED else own
@@ -59,24 +59,30 @@ class ItemPrompts:
         is_own = self._config.max_token_length == limit_tokens
         name = "env.max_token_length" if is_own else "the trainer's max_token_len"
         limits = {name: limit_tokens}
+        config = self._config
+        seeds = range(len(prompts_of(config.system_prompt, config.answer_format)))
         if (own := self._config.eval_max_token_length) is not None:
             limits["env.eval_max_token_length"] = own
         for name, limit in limits.items():
-            messages = self.messages("?", evaluates="eval" in name)
-            prompt = render_prompt(self._tokenizer, messages, self._template_kwargs)
-            if len(prompt.tokens) >= limit:
+            longest = max(
+                len(self._rendered("?", seed, evaluates="eval" in name).tokens)
+                for seed in seeds
+            )
+            if longest >= limit:
                 raise SettingError(
                     f"{limit} tokens leave no room for an answer: the prompt of the"
-                    f" shortest question takes {len(prompt.tokens)}",
+                    f" shortest question takes {longest}",
                     name,
                 )
 
-    async def check_evaluation(self, questions: Sequence[str], limit: int) -> None:
+    async def check_evaluation(
+        self, prompts: Sequence[Sequence[Message]], limit: int
+    ) -> None:
         """Refuse a limit in tokens that the prompts of all evaluation items reach."""
-        for question in questions:
-            if await self.has_room(self.messages(question, evaluates=True), limit):
+        for messages in prompts:
+            if await self.has_room(messages, limit):
                 return
-        if questions:
+        if prompts:
             reason = f"{limit} tokens leave no room for an answer to any of the items"
             raise SettingError(reason, "env.eval_max_token_length")
 
@@ -85,9 +91,11 @@ class ItemPrompts:
         sampling = self.sampling("eval" if kind == "evaluate" else "train")
         # Two show whether a server returns as many as it is asked for.
         sampling["n"] = min(2, sampling["n"])
-        messages = self.messages("What is 2 + 2?")
-        prompt = render_prompt(self._tokenizer, messages, self._template_kwargs)
-        return ProbeRequest(prompt, sampling)
+        return ProbeRequest(self._rendered("What is 2 + 2?"), sampling)
+
+    def _rendered(self, question: str, seed: int = 0, **how: bool) -> Prompt:
+        messages = self.messages(question, seed, **how)
+        return render_prompt(self._tokenizer, messages, self._template_kwargs)
 
     def sampling(self, split: str) -> dict[str, Any]:
         """Return how the completions of train or eval are sampled, `n` of each item."""

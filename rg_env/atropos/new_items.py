@@ -48,7 +48,7 @@ class NewItems:
         limit = self._limit_tokens()
         for _ in range(LONG_PROMPTS_IN_A_ROW):
             item = await self.items.next()
-            messages = self._prompts.messages(item.question)
+            messages = self._prompts.messages(item.question, item.seed)
             if await self._prompts.has_room(messages, limit):
                 logger.debug("next item %r", item)
                 return messages, item.entry, item

@@ -94,17 +94,17 @@ class GroupRewards:
     ) -> list[Score]:
         dataset = first["dataset_obj"]
         entry = first["rg_item"]
+        rules = self._config.scoring_rules
         if score := self._own_helper("_score_answer_with_both_formats"):
             values = await asyncio.to_thread(
                 lambda: [as_unit(float(score(a, entry, dataset))) for a in answers]
             )
             return [
-                Score(value, outcome_of(value), answer)
+                rules.counted(Score(value, outcome_of(value), answer))
                 for value, answer in zip(values, answers, strict=True)
             ]
-        config = self._config
-        pool = self.pool or shared_pool(tuple(config.task_modules))
-        scorer = GroupScorer(pool, config.scoring_deadline_s, config.scoring_rules)
+        pool = self.pool or shared_pool(tuple(self._config.task_modules))
+        scorer = GroupScorer(pool, self._config.scoring_deadline_s, rules)
         return await scorer.score_group(dataset, entry, answers)
 
 

@@ -70,6 +70,7 @@ def items(
         )
     tasks = stream_of(settings)
     card = _card({**settings.model_dump(mode="json", include=USED), "number": number})
+    card["levels"] = "fixed when the files were written; training does not move them"
     each = settings.num_eval_samples_per_task
     is_verl = form == "verl"
     kind: files.Kind = "verl" if is_verl else "items"
@@ -86,6 +87,7 @@ def items(
                 progress.advance()
 
         held_out = tasks.evaluation(each, settings.eval_seed, settings.eval_level)
+        card["items_digest"] = tasks.digest(held_out)
         export.left_out["draws without an item"] = tasks.failures.total()
         new = files.new_items(tasks, held_out, export.left_out)
         train = counted(itertools.islice(new, number))

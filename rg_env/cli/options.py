@@ -71,6 +71,7 @@ OF_STREAM = {
     "seed",
     "system_prompt",
     "answer_format",
+    "partial_credit",
     "task_modules",
 }
 """Settings of a stream of items outside a run."""
@@ -89,6 +90,7 @@ def stream_of(settings: Any) -> Tasks:
         choice=settings.task_choice,
         system_prompt=settings.system_prompt,
         answer_format=settings.answer_format,
+        partial_credit=settings.partial_credit,
         task_modules=settings.task_modules,
     )
 
@@ -104,6 +106,8 @@ class SettingOption(click.Option):
         start = getattr(model, name)
         self.kinds = dict.fromkeys(kinds(info.annotation))
         self.takes_none = self.kinds.pop(type(None), self) is None
+        if str in self.kinds:  # any text may be one, so only a file has a list
+            self.kinds.pop(list, None)
         self.words = [word for kind in self.kinds for word in _words(kind)]
         typed = [METAVARS.get(kind, "TEXT") for kind in self.kinds if not _words(kind)]
         default = str(start.value if isinstance(start, Enum) else start)

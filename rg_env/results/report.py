@@ -109,8 +109,8 @@ def _read(
         for sample in chunk:
             row = sample.row
             place = numbers.place_of(str(row["source"]), row.get("run"))
-            known = (len(found), row.get("time"))
-            run, _ = found.setdefault((place, row.get("model")), known)
+            known = (len(found), row.get("time"), row.get("items_digest"))
+            run, *_ = found.setdefault((place, row.get("model")), known)
             rows.append(row_of(sample, run))
             answer = row["answer"]
             previews.append(answer and printable(answer[:PREVIEW_CHARS]))

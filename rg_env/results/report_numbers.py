@@ -39,8 +39,8 @@ RUN_ID = re.compile("(?:^|rollouts_)([0-9a-f-]{36})_")
 Place = tuple[str, ...]
 """The parts of the path of a run; of dump files, "" and the first letters of its id."""
 
-Found = dict[tuple[Place, str | None], tuple[int, str | None]]
-"""Place and model of a run to its number and the time of its first sample."""
+Found = dict[tuple[Place, str | None], tuple[int, str | None, str | None]]
+"""Place and model of a run to its number, and time and items of its first sample."""
 
 
 def metrics_of(dump: Path) -> Path:
@@ -76,12 +76,14 @@ class Run(NamedTuple):
             name; and its time, if the name is an id.
         began: The time of its first sample, to the minute.
         scored: The rollouts that it has scored, 0 if nobody knows.
+        digest: Digest of the items of an evaluation, otherwise "".
     """
 
     label: str
     model: str
     began: str
     scored: int
+    digest: str
 
 
 def runs_of(
@@ -95,7 +97,7 @@ def runs_of(
     short = _names_of([*metrics, *places])
     labels: dict[Place, str] = {}
     runs = []
-    for (place, model), (_, time) in found.items():
+    for (place, model), (_, time, digest) in found.items():
         began = str(time or "")[:16].replace("T", " ")
         told = [short[place]]
         told += [model] if model and places.count(place) > 1 else []
@@ -103,7 +105,7 @@ def runs_of(
         label = printable(", ".join(told))
         labels.setdefault(place, label)
         scored = metrics[place].scored if place in metrics else 0
-        runs.append(Run(label, model or "", began, scored))
+        runs.append(Run(label, model or "", began, scored, str(digest or "")))
     named = {labels.get(place, short[place]): of for place, of in metrics.items()}
     return runs, named
 

@@ -47,7 +47,7 @@ PUBLISHED = {"size": 50, "seed": 45}
 
 KEPT = ["task", "category", "answer", "score", "outcome", "finish_reason", "model"]
 KEPT += ["level", "answer_format", "formats", "normalized", "reward", "reason"]
-KEPT += ["prompt_tokens", "completion_tokens", "preset"]
+KEPT += ["prompt_tokens", "completion_tokens", "preset", "items_digest"]
 OF_GROUP = ("level", "answer_format", "gold_answer", "time", "step", "model")
 OF_RESCORE = ("scores", "source", "place", "run")
 TEXTS = ["question", "completion", "answer", "system", "category", "outcome", "model"]

@@ -78,6 +78,7 @@ class EvalSummary:
         overall: None where no sample has a score.
         failed_requests: Completions without a score.
         not_used: Task to items that are not used.
+        items_digest: That of the items, None if the samples do not have one in common.
     """
 
     def __init__(self, samples: Iterable[Sample]) -> None:
@@ -92,6 +93,8 @@ class EvalSummary:
         sizes = counts(table.filter(OUTCOME != NOT_USED), "item").values()
         self.k = statistics.mode(sizes) if sizes else 1
         self.outcomes = counts(table, "outcome")
+        digests = {sample.row.get("items_digest") for sample in ordered}
+        self.items_digest = digests.pop() if len(digests) == 1 else None
         self.not_used = counts(table.filter(OUTCOME == NOT_USED), "task")
         unused = sum(self.not_used.values())
         self.failed_requests = table["score"].null_count() - unused
@@ -132,7 +135,7 @@ class EvalSummary:
             score = others.pop("by_item")
             first = {name: score[name] for name in ("mean", "low", "high")}
             by_kind[kind][name] = first | others
-        same = ("k", "failed_requests", "not_used", "outcomes")
+        same = ("items_digest", "k", "failed_requests", "not_used", "outcomes")
         return {
             **{name: getattr(self, name) for name in same},
             "overall": by_kind["all"].get(""),

@@ -1,5 +1,7 @@
 """The system prompt; it asks for an answer in the form that `extraction` expects."""
 
+from collections.abc import Sequence
+
 from rg_env.reward.extraction import AnswerFormat
 
 SYSTEM_PROMPT = """\
@@ -36,3 +38,25 @@ def built_in_prompt(answer_format: AnswerFormat) -> str:
     for tags, boxed in _BOXED.items() if answer_format == "boxed" else ():
         prompt = prompt.replace(tags, boxed)
     return prompt
+
+
+def prompts_of(
+    given: str | Sequence[str] | None, answer_format: AnswerFormat
+) -> Sequence[str]:
+    """Return the system prompts of a setting; None means the built-in one."""
+    if given is None:
+        return [built_in_prompt(answer_format)]
+    return [given] if isinstance(given, str) else given
+
+
+def prompt_of(
+    given: str | Sequence[str] | None, answer_format: AnswerFormat, seed: int
+) -> str:
+    """Return the system prompt that the seed of an item chooses.
+
+    Example:
+        >>> [prompt_of(["Think.", "Answer."], "tags", seed) for seed in (7, 8)]
+        ['Answer.', 'Think.']
+    """
+    prompts = prompts_of(given, answer_format)
+    return prompts[seed % len(prompts)]  # neighbouring seeds are unrelated

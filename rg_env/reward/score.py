@@ -81,7 +81,7 @@ class Score:
     """The score of one completion.
 
     Attributes:
-        value: In [0, 1], finite.
+        value: In [0, 1], finite; 0 or 1 without partial credit.
         outcome: A key of `OUTCOMES`.
         answer: The extracted answer, None if there is none.
         normalized: Whether the score is that of the normalized answer, and this differs
@@ -94,6 +94,11 @@ class Score:
     answer: str | None
     normalized: bool = False
     formats: FormatScores | None = dataclasses.field(default=None, compare=False)
+
+    @property
+    def partial(self) -> float:
+        """The score with partial credit."""
+        return self.formats.value if self.formats else self.value
 
 
 _Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -268,11 +273,19 @@ class ScoringRules:
         max_answer_chars: The length above which answers are rejected; positive.
         normalize_answers: Whether answers are also scored without formatting and in the
             task's canonical form.
+        partial_credit: Whether a score below 1 counts, and not as 0.
     """
 
     scorer_fixes: bool = True
     max_answer_chars: int = MAX_ANSWER_CHARS
     normalize_answers: bool = True
+    partial_credit: bool = True
+
+    def counted(self, score: Score) -> Score:
+        """Return a score as it counts; its outcome does not change."""
+        if self.partial_credit or score.value == 1.0:
+            return score
+        return dataclasses.replace(score, value=0.0)
 
     def too_long(self, text: str, entry: Mapping[str, Any]) -> str | None:
         """Return why a text is too long for an answer, None if it is not."""

@@ -74,6 +74,9 @@ class GroupLog(_Counters):
         self.alarms.take(item.task, item.entry.get("answer"), results, truncated)
         self.outcomes.update(result.outcome for result in results)
         self.values["unscored"] += [result.value is None for result in results]
+        for result in results:
+            for name, value in result.parts.items():
+                self.values[name].append(value)
         scores = [result.value for result in results if result.value is not None]
         if not scores:
             return
@@ -88,6 +91,7 @@ class GroupLog(_Counters):
         Returns:
             `unscored` and `outcomes/<outcome>`, shares of the completions, the latter
             of every outcome, because TRL averages over the calls that have a metric;
+            `format`, `correct` and `partial`, means of `Result.parts`;
             `groups_with_variance`, a share of the groups; `score/<task>` and
             `level/<task>`, means over groups; and `alarms/<name>`, how often each alarm
             has rung so far.

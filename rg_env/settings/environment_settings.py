@@ -47,6 +47,7 @@ Rollouts = Annotated[int, Field(ge=1, le=MAX_GROUP_SIZE)]
 Tokens = Annotated[int, Field(ge=2, le=100_000_000)]
 Modules = list[Annotated[str, AfterValidator(checked)]]
 SomeNames = Annotated[list[str], Field(min_length=1)] | None
+Prompts = Annotated[Text | list[Text], Field(min_length=1)]
 Efforts = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 Lengths = Literal["prompt_and_completion", "completion"]
 FolderName = Annotated[str, Field(max_length=100, pattern=r"^[^/.][^/]*$")]
@@ -140,8 +141,9 @@ class SamplingSettings(CheckedModel):
 
     affects = Affects.COMPLETIONS
 
-    system_prompt: Text | None = None
-    """System prompt; None means the built-in one"""
+    system_prompt: Prompts | None = None
+    """System prompt, or in a file a list of them, of which the seed of an item chooses
+    one; None means the built-in one"""
     answer_format: AnswerFormat = "tags"
     """Marks of the answer. tags: `<answer>`; boxed: LaTeX `\\boxed{}`"""
     group_size: Rollouts = 4
@@ -177,6 +179,9 @@ class RewardSettings(CheckedModel):
     max_answer_chars: int = Field(ScoringRules.max_answer_chars, ge=1, le=100_000_000)
     """Maximum length of an answer, in characters; at least four times that of the
     reference answer"""
+    partial_credit: bool = True
+    """Count scores below 1; if false, they are 0 in rewards, levels, evaluations,
+    metrics and thresholds, and only the outcome `partial` shows them"""
     mask_too_long_completions: bool = True
     """Tell the trainer to set the advantage of truncated rollouts to zero"""
     length_penalty_counts: Lengths = "prompt_and_completion"
@@ -320,6 +325,7 @@ class CheckedSettings(
             scorer_fixes=self.scorer_fixes,
             max_answer_chars=self.max_answer_chars,
             normalize_answers=self.normalize_answers,
+            partial_credit=self.partial_credit,
         )
 
     @property

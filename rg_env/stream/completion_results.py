@@ -11,7 +11,7 @@ import functools
 import logging
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rg_env.errors import RunError, shown, unexpected
 from rg_env.executor import in_thread
@@ -44,12 +44,15 @@ class Result:
             or `unmatched`.
         answer: The extracted answer, None where there was none.
         reason: Why there is no value, "" where there is one.
+        parts: `format` (1.0 with an answer), `correct` (1.0 with a full score) and
+            `partial` (the score with partial credit), else 0.0; {} without a value.
     """
 
     value: float | None
     outcome: str
     answer: str | None
     reason: str = ""
+    parts: Mapping[str, float] = dataclasses.field(default_factory=dict, compare=False)
 
 
 # -- answers ---------------------------------------------------------------------------
@@ -149,7 +152,8 @@ async def _results(
     try:
         # Without an item there is no score, whatever a completion says.
         entry = await item.entry_from(pool) if extractions else {}
-        each = iter(await GroupScorer(pool).score_each(item, entry, answers))
+        scorer = GroupScorer(pool, item.deadline_s, item.rules)
+        each = iter(await scorer.score_each(item, entry, answers))
         scores = [
             next(each) if e.failure is None else Score(0.0, e.failure, None)
             for e in extractions
@@ -167,7 +171,12 @@ async def _results(
 
 def _result(extraction: Extraction, score: Score | RunError) -> Result:
     if isinstance(score, Score):
-        return Result(score.value, score.outcome, score.answer)
+        parts = {
+            "format": float(score.answer is not None),
+            "correct": float(score.partial == 1.0),
+            "partial": score.partial,
+        }
+        return Result(score.value, score.outcome, score.answer, parts=parts)
     if isinstance(score, LostItemError):
         return Result(None, UNMATCHED, extraction.answer, str(score))
     is_pool = isinstance(score, PoolError)

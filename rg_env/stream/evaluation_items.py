@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import functools
+import hashlib
 import json
 import logging
 import random
@@ -23,6 +24,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from rg_env.errors import LibraryError, SettingError, counted
 from rg_env.library.registry import TASKS
@@ -137,6 +140,22 @@ def evaluation_specs(
             seeds = evaluation_seeds(eval_seed, task, choice.params, number)
             specs.append([stream.item(choice, seed, own, number) for seed in seeds])
     return specs
+
+
+def items_digest(items: Iterable[Item], release: str) -> str:
+    """Return the digest of evaluation items, 16 hexadecimal digits.
+
+    Two evaluations with the same digest had the same questions and reference answers in
+    the same order, scored by the same version of the library. The digest covers what
+    makes each item (task, parameters, seed, place), its question and answer, and
+    `release`, because the library's scorers are part of it. It does not cover prompts,
+    sampling and the settings of scoring, which results have beside it.
+    """
+    digest = hashlib.blake2b(release.encode(), digest_size=8)
+    for item in items:
+        made_by = [item.task, item.params, item.seed, item.place, item.digest]
+        digest.update(msgspec.json.encode(made_by, order="sorted"))
+    return digest.hexdigest()
 
 
 def wanted_items(stream: Stream) -> tuple[dict[str, list[Attempts]], set[str]]:

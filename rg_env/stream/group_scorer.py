@@ -101,7 +101,7 @@ class GroupScorer:
         source = _worker_source(dataset)
         if source is None:
             score = self.rules.scoring("", entry, dataset.score_answer)
-            return [score(answer) for answer in answers]
+            return [self.rules.counted(score(answer)) for answer in answers]
         # Megabytes would cost more to send than to reject.
         long = {a for a in answers if self.rules.too_long(a, entry)}
         found = {answer: Score(0.0, "rejected", answer) for answer in long}
@@ -137,7 +137,7 @@ class GroupScorer:
             is_late = isinstance(error, DeadlineExceededError)
             outcome = "timeout" if is_late else "scorer_error"
             scores = [Score(0.0, outcome, answers[0])]
-        found.update(zip(answers, scores, strict=True))
+        found.update(zip(answers, map(self.rules.counted, scores), strict=True))
 
     async def _call(
         self, source: WorkerSource, entry: Mapping[str, Any], answers: Sequence[str]

@@ -23,7 +23,7 @@ from rg_env.library.installed_library import shared_pool
 from rg_env.library.own_tasks import own_modules
 from rg_env.library.task_check import is_unusable, why_no_entry
 from rg_env.reward.extraction import AnswerFormat
-from rg_env.reward.prompt import built_in_prompt
+from rg_env.reward.prompt import prompt_of
 from rg_env.reward.score import DEFAULT_RULES, ScoringRules
 from rg_env.stream.group_scorer import GroupScorer, WorkerSource
 from rg_env.stream.sampler import EVALUATION_BIT, MAX_ENTRY_SEED, Split
@@ -86,6 +86,7 @@ class _Saved(msgspec.Struct, omit_defaults=True):
     answer_format: AnswerFormat = "tags"
     size: Annotated[int, msgspec.Meta(ge=1, le=MAX_SIZE)] = 1
     published: bool = False
+    partial_credit: bool = True
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -142,6 +143,11 @@ class Item:
         return (self.index if self.size > 1 else 0), self.size
 
     @property
+    def partial_credit(self) -> bool:
+        """Whether a score below 1 counts, and not as 0."""
+        return self.rules.partial_credit
+
+    @property
     def worker_source(self) -> WorkerSource:
         """Task and parameters, by which a worker finds the scorer."""
         return self.task, dict(self.params)
@@ -168,8 +174,7 @@ class Item:
     @property
     def messages(self) -> list[Message]:
         """The prompt, a system and a user message; raises as `entry`."""
-        own = self.system_prompt
-        prompt = built_in_prompt(self.answer_format) if own is None else own
+        prompt = prompt_of(self.system_prompt, self.answer_format, self.seed)
         return list(build_messages(self.question, prompt))
 
     @property
@@ -251,7 +256,9 @@ def _from_json(text: str | bytes, task_modules: tuple[str, ...]) -> Item:
         saved = msgspec.json.decode(text, type=_Saved)
     except ValueError as error:
         raise ValueError(f"this is no item: {error}") from error
-    return Item(**msgspec.structs.asdict(saved), task_modules=task_modules)
+    fields = msgspec.structs.asdict(saved)
+    rules = ScoringRules(partial_credit=fields.pop("partial_credit"))
+    return Item(**fields, task_modules=task_modules, rules=rules)
 
 
 # -- items made in workers -------------------------------------------------------------

@@ -28,12 +28,18 @@ from rg_env.library.own_tasks import own_modules
 from rg_env.library.registry import TASKS
 from rg_env.library.task_check import item_fault
 from rg_env.reward.extraction import AnswerFormat
+from rg_env.reward.prompt import prompt_of
+from rg_env.reward.score import ScoringRules
 from rg_env.stream.adaptive_weights import AdaptiveWeights
 from rg_env.stream.completion_results import Result
 from rg_env.stream.curriculum import Count, Feedback, LevelChange
 from rg_env.stream.difficulty import LevelSetting, level_setting
 from rg_env.stream.draws import Stream, prepare_stream
-from rg_env.stream.evaluation_items import evaluation_specs, load_preset
+from rg_env.stream.evaluation_items import (
+    evaluation_specs,
+    items_digest,
+    load_preset,
+)
 from rg_env.stream.item import Item, ItemMaker
 from rg_env.stream.prefetch import (
     LOOKAHEAD,
@@ -81,8 +87,10 @@ class Tasks:
         target_accuracy: Mean score that levels of "curriculum" aim at, in [0, 1].
         shard: Number of this instance, from 0, and number of instances that share the
             stream; no item is in two shards.
-        system_prompt: System prompt of the items; None for the built-in one.
+        system_prompt: System prompt of the items, or a list of them, of which the seed
+            of an item chooses one; None for the built-in one.
         answer_format: The marks of an answer: "tags" (`<answer>`) or "boxed".
+        partial_credit: Whether scores below 1 count; if not, they are 0 for levels too.
         task_modules: Names or paths of modules that register tasks of your own.
 
     Attributes:
@@ -106,8 +114,9 @@ class Tasks:
         choice: TaskChoosing = "weighted",
         target_accuracy: float = 0.7,
         shard: tuple[int, int] = (0, 1),
-        system_prompt: str | None = None,
+        system_prompt: str | Sequence[str] | None = None,
         answer_format: AnswerFormat = "tags",
+        partial_credit: bool = True,
         task_modules: str | Sequence[str] = (),
     ) -> None:
         _check_types(locals())
@@ -119,6 +128,8 @@ class Tasks:
             raise SettingError(f"(i, n) with 0 <= i < n, found {shard!r}", "shard")
         if not 0 <= seed <= MAX_SEED:
             raise SettingError(f"a number from 0 to {MAX_SEED}, found {seed!r}", "seed")
+        if system_prompt in ([], ()):
+            raise not_allowed("system_prompt", system_prompt, "at least one prompt")
         self.task_modules = own_modules(task_modules)
         self._settings = StreamSettings(
             tasks=list(tasks) or None,
@@ -134,6 +145,7 @@ class Tasks:
             num_shards=count,
             task_modules=self.task_modules,
             answer_format=answer_format,
+            scoring_rules=ScoringRules(partial_credit=partial_credit),
             worker_count=default_pool_size(),
         )
         adaptive = AdaptiveWeights() if choice == "adaptive" else None
@@ -142,6 +154,7 @@ class Tasks:
         self._maker = ItemMaker()
         self._stream: Stream | None = None  # before the first item
         self._categories: dict[str, str] = {}
+        self._release = ""
         self._system_prompt = system_prompt
         self._locks: dict[int, threading.RLock] = {}
 
@@ -197,7 +210,7 @@ class Tasks:
         pool = shared_pool(self.task_modules)
         items = PrefetchedItems(
             stream,
-            lambda draw: self._maker.make(pool, draw.task, stream.attempts(draw)),
+            lambda draw: self._make(pool, draw.task, stream.attempts(draw)),
             lookahead=1 if self.follows_results else number,
         )
 
@@ -224,8 +237,17 @@ class Tasks:
         return self._made(draw.task, stream.attempts(draw))
 
     def _made(self, task: str, attempts: Iterable[Item]) -> Item | None:
-        make = functools.partial(self._maker.make, task=task, attempts=attempts)
+        make = functools.partial(self._make, task=task, attempts=attempts)
         return run_blocking(make, shared_pool(self.task_modules))
+
+    async def _make(
+        self, pool: WorkerPool, task: str, attempts: Iterable[Item]
+    ) -> Item | None:
+        item = await self._maker.make(pool, task, attempts)
+        if item is None or self._system_prompt is None:
+            return item
+        prompt = prompt_of(self._system_prompt, item.answer_format, item.seed)
+        return dataclasses.replace(item, system_prompt=prompt)
 
     def seek(self, position: int) -> None:
         """Continue at a draw, counted from 0; levels and weights do not change."""
@@ -248,6 +270,8 @@ class Tasks:
     ) -> list[Item]:
         """Return some items of each task as `evaluate` has; raises like `next`.
 
+        Their `digest` is logged.
+
         With a preset, `rg-easy` or `rg-hard`, they are the published items instead, 50
         of each task that it has, and the other arguments are not used.
         """
@@ -260,7 +284,19 @@ class Tasks:
             wanted = load_preset(preset).items(stream.task_names, stream.template)
         names = [attempts[0].task for attempts in wanted]
         with ThreadPoolExecutor() as threads:  # keeps all workers busy
-            return list(filter(None, threads.map(self._made, names, wanted)))
+            items = list(filter(None, threads.map(self._made, names, wanted)))
+        digest = self.digest(items)
+        logger.info("%d evaluation items with digest %s", len(items), digest)
+        return items
+
+    def digest(self, items: Iterable[Item]) -> str:
+        """Return the digest of evaluation items, as `evaluate` prints it.
+
+        The same digest means the same questions in the same order, scored by the same
+        version of the library; prompts and sampling may differ.
+        """
+        self._prepared()
+        return items_digest(items, self._release)
 
     # -- the stream --------------------------------------------------------------------
 
@@ -291,9 +327,7 @@ class Tasks:
         if left_out.keys() >= set(stream.task_names):
             raise LibraryError(f"no chosen task can be used: {left_out}")
         self._categories = {t: library.tasks[t].category for t in stream.task_names}
-        stream.template = dataclasses.replace(
-            stream.template, system_prompt=self._system_prompt
-        )
+        self._release = library.release
         return stream
 
     def categories(self) -> dict[str, str]:

@@ -88,6 +88,9 @@ def row(item, text, *before, **how):
     }
 
 
+ALL = {"format": 1.0, "correct": 1.0, "partial": 1.0}
+
+
 # -- scores ----------------------------------------------------------------------------
 
 
@@ -170,7 +173,8 @@ def test_a_row_comes_back_with_its_reward(served, item):
     assert served.post("/seed_session", given) == (200, {})
     for path in ("/verify", "/ng-rollout/r-1/verify"):  # the second if it is observed
         status, found = served.post(path, given)
-        assert (status, found) == (200, {**given, "reward": 1.0, "outcome": "right"})
+        scored = {"reward": 1.0, "outcome": "right", "reward_components": ALL}
+        assert (status, found) == (200, given | scored)
 
 
 def test_an_exported_row_is_one_of_nemo_gym(served, item):
@@ -234,7 +238,7 @@ def remote_reward(served, item, text, query=""):
 def test_the_remote_reward_of_a_completion_is_its_score(served, item, query, value):
     found = remote_reward(served, item, f"<answer>{item.gold}</answer>", query)
     outcome = "right" if value else "unfinished_thinking"
-    assert found == {"score": value, "outcome": outcome}
+    assert found == {"score": value, "outcome": outcome, **dict.fromkeys(ALL, value)}
 
 
 def test_a_completion_without_a_score_has_no_remote_reward(start, item, lost_workers):

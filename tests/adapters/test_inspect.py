@@ -103,6 +103,7 @@ def log(items, tmp_path_factory):
 
 def test_the_samples_are_the_evaluation_items(log, items):
     assert [s.metadata["item"] for s in log.samples] == [i.to_json() for i in items]
+    assert log.eval.metadata == {"items_digest": Tasks("gcd", "lcm").digest(items)}
     prompts = [[m.text for m in s.input] for s in log.samples]
     assert prompts == [[m["content"] for m in i.messages] for i in items]
     assert [sample.target for sample in log.samples] == [i.gold for i in items]
@@ -163,6 +164,13 @@ def test_the_items_of_a_preset_are_its_samples():
     assert len(samples) == 50
 
 
-def test_a_wrong_preset_is_refused():
-    with pytest.raises(SettingError, match="preset: one of rg-easy, rg-hard"):
-        reasoning_gym(preset="rg-medium")
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"preset": "rg-medium"}, "preset: one of rg-easy, rg-hard"),
+        ({"system_prompt": ["Think", " then answer."]}, "-T splits it at commas"),
+    ],
+)
+def test_a_wrong_argument_is_refused(wrong, why):
+    with pytest.raises(SettingError, match=why):
+        reasoning_gym("gcd", **wrong)

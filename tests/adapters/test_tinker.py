@@ -22,7 +22,7 @@ from transformers import PreTrainedTokenizerFast
 
 from rg_env import Tasks, score
 from rg_env.adapters.tinker import ReasoningGymDatasetBuilder, WholeGroups
-from rg_env.errors import NoScoreError, SettingError
+from rg_env.errors import NoScoreError, RunError, SettingError
 
 pytestmark = pytest.mark.processes
 
@@ -122,7 +122,28 @@ def test_results_of_whole_groups_move_the_levels():
     assert levels[0] == 0.3
     assert levels[-1] > 0.3
     group = train.get_batch(0)[0]
-    assert rollout(group, Policy("")).metrics_G[0] == {"right": 0, "level": levels[-1]}
+    names = ("right", "format", "correct", "partial")
+    metrics = dict.fromkeys(names, 0) | {"level": levels[-1]}
+    assert rollout(group, Policy("")).metrics_G[0] == metrics
+
+
+def test_a_resumed_run_continues_with_the_levels_of_its_batch(tmp_path):
+    how = {"levels": "curriculum", "log_path": str(tmp_path)}
+
+    def trained(train, first, end):
+        """Return the items of some batches, each answered right."""
+        items = []
+        for number in range(first, end):
+            for group in train.get_batch(number):
+                rollout(group, Policy(f"<answer>{group.item.gold}</answer>"))
+                items.append(group.item.to_json())
+        return items
+
+    whole = trained(datasets(**how)[0], 0, 6)
+    assert trained(datasets(**how)[0], 4, 6) == whole[8:]
+    assert trained(datasets(**how)[0], 0, 6) == whole  # a new one begins anew
+    with pytest.raises(RunError, match=r"cannot be restored: .*000009\.json"):
+        datasets(**how)[0].get_batch(9)
 
 
 def test_a_group_with_an_unscored_member_is_tried_again_as_a_whole():

@@ -54,7 +54,8 @@ def call(item, tmp_path):
 
 def test_a_completion_has_the_score_of_the_item_with_the_same_keys(call, item):
     right = call(f"<answer>{item.gold}</answer>", reward_router_address="x")
-    assert right == {"score": 1.0, "right": 1.0, "outcome": "right"}
+    parts = {"format": 1.0, "correct": 1.0, "partial": 1.0}
+    assert right == {"score": 1.0, "right": 1.0, "outcome": "right", **parts}
     for text in ("", "<answer></answer>", "<answer>0.5</answer>"):
         wrong = call(text)
         assert wrong["right"] == 0.0 and tuple(wrong) == tuple(right)

@@ -95,6 +95,20 @@ def test_boxed_answers_are_scored_and_rescored_from_the_dump(tmp_path):
     assert Item.from_json(row["item"]).answer_format == "boxed"
 
 
+def test_without_partial_credit_a_part_is_a_zero_for_the_trainer_and_the_levels():
+    async def work(env):
+        item = await env.get_next_item()
+        first, *rest = item[1]["answer"].split(", ")
+        part = f"<answer>{', '.join([*rest, first])}</answer>"
+        group = await env.score([rollout_of(item, t) for t in (part, right(item))])
+        return group["scores"], group["outcomes"], env.get_curriculum_stats()
+
+    how = {"tasks": ["word_sorting"], "complexity_mode": "curriculum"}
+    scores, outcomes, stats = with_env(work, partial_credit=False, **how)
+    assert (scores, outcomes) == ([0.0, 1.0], ["partial", "right"])
+    assert stats["avg_recent_accuracy"] == 0.5
+
+
 def test_equal_scores_are_no_group_when_the_scores_must_differ():
     async def work(env):
         item = await env.get_next_item()
@@ -159,6 +173,15 @@ async def test_the_system_prompt_is_the_imported_one_or_that_of_the_settings(
     async with ready_env(**changes) as env:
         ((messages, *_),) = await next_items(env, 1)
         assert dict(messages[0])["content"] == expected
+
+
+async def test_the_seed_of_an_item_chooses_one_of_several_system_prompts():
+    prompts = ["Even.", "Odd."]
+    async with ready_env(system_prompt=prompts, custom_thinking_prompt="Think.") as env:
+        items = await next_items(env, 8)
+        items += map(env._evaluation._whole, env.test_items_with_scorers)
+    found = {(item.seed % 2, messages[0]["content"]) for messages, _, item in items}
+    assert found == {(0, "Think.\n\nEven."), (1, "Think.\n\nOdd.")}
 
 
 @pytest.mark.parametrize(

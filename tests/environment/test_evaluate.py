@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from rg_env import Tasks
 from rg_env.inference import client, servers
 from rg_env.results.samples import grouped, read_rows, sample_of
 from rg_env.results.summary import EvalSummary
@@ -62,7 +63,13 @@ def test_it_leaves_samples_numbers_and_settings_and_prints_its_tasks(
     for rows in by_item.values():
         assert {row["completion"] for row in rows} == {0, 1, 2}
 
+    tasks = Tasks(*FAST_TASKS)
+    digest = tasks.digest(tasks.evaluation(2))  # another program's
+    assert f"items digest: {digest}" in printed
+    assert digest in (tmp_path / "report" / "index.html").read_text()
+
     saved = numbers(tmp_path)
+    assert saved["summary"]["items_digest"] == digest
     assert saved["eval/items"] == 2 * len(FAST_TASKS)
     assert {f"eval/task/{task}" for task in FAST_TASKS} <= set(saved)
     assert saved["eval/right"] <= saved["eval/pass_at_k"] <= saved["eval/best_of_k"]

@@ -376,6 +376,9 @@ async def test_a_scoring_helper_that_was_replaced_is_the_one_that_counts(name, p
         setattr(env, name, types.MethodType(own, env))
     group = await env.score([rollout(text) for text in ("4", RIGHT, WRONG)])
     assert group["scores"] == scores
+    env.config.partial_credit = False
+    group = await env.score([rollout(text) for text in ("4", RIGHT, "<answer>")])
+    assert (group and group["scores"]) == (None if 0.5 in scores else scores)
 
 
 async def test_a_replaced_helper_may_have_the_workers_score():

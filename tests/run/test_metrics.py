@@ -104,7 +104,8 @@ def test_the_first_group_and_every_tenth_are_in_the_log(logged):
 
 # -- of any trainer --------------------------------------------------------------------
 
-RIGHT, WRONG = Result(1.0, "right", "1"), Result(0.0, "wrong", "2")
+RIGHT = Result(1.0, "right", "1", parts={"correct": 1.0, "partial": 1.0})
+WRONG = Result(0.0, "wrong", "2", parts={"correct": 0.0, "partial": 0.5})
 NONE = Result(None, "unscored", None, "no worker")
 NO_OUTCOMES = {f"outcomes/{outcome}": 0.0 for outcome in OUTCOMES}
 
@@ -123,6 +124,8 @@ def test_the_metrics_are_of_what_was_taken_since_the_last_time():
         "outcomes/wrong": 0.2,
         "outcomes/unscored": 0.4,
         "unscored": 0.4,
+        "correct": 2 / 3,
+        "partial": 2.5 / 3,
         "groups_with_variance": 0.5,
         "score/gcd": 0.75,
         "level/gcd": 0.30000000000000004,
@@ -131,6 +134,8 @@ def test_the_metrics_are_of_what_was_taken_since_the_last_time():
     assert log.metrics() == NO_OUTCOMES | {
         "outcomes/wrong": 1.0,
         "unscored": 0.0,
+        "correct": 0.0,
+        "partial": 0.5,
         "groups_with_variance": 0.0,
         "score/lcm": 0.0,
     }

@@ -40,6 +40,11 @@ def test_what_is_no_address_is_refused_without_a_password(text):
 REFUSED = {
     "an unknown name": ({"group_sise": 3}, "unknown option .* 'group_size'"),
     "a flag for a number": ({"seed": True}, "env.seed: True is not allowed"),
+    "no prompt": ({"system_prompt": []}, "env.system_prompt: .* at least 1 item"),
+    "a prompt that is no text": (
+        {"system_prompt": ["Answer.", 5]},
+        "env.system_prompt.1: 5 is not allowed; expected text",
+    ),
     "no number": ({"group_size": "many"}, "env.group_size: 'many' is not allowed; "),
     "a number out of its range": ({"top_p": 0}, "top_p: 0 is not .*greater than 0"),
     "what is no number": ({"temperature": float("nan")}, "env.temperature: nan"),

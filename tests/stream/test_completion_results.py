@@ -52,6 +52,25 @@ async def test_boxed_items_ask_for_a_box_and_score_it_from_json_too(pool):
         Tasks("gcd", answer_format="box")
 
 
+@pytest.mark.parametrize(("credit", "value"), [(True, 0.25), (False, 0.0)])
+async def test_partial_credit_is_a_part_of_a_result_whether_it_counts_or_not(
+    pool, credit, value
+):
+    item = next(Tasks("word_sorting", partial_credit=credit))
+    first, second, *rest = item.gold.split(", ")
+    answers = [", ".join([second, first, *rest]), item.gold]
+    texts = [*(f"<answer>{answer}</answer>" for answer in answers), "no answer"]
+    for one in (item, Item.from_json(item.to_json())):
+        results = await score_async(one, texts)
+        assert [result.value for result in results] == [value, 1.0, 0.0]
+        assert [result.parts for result in results] == [
+            {"format": 1.0, "correct": 0.0, "partial": 0.25},
+            {"format": 1.0, "correct": 1.0, "partial": 1.0},
+            {"format": 0.0, "correct": 0.0, "partial": 0.0},
+        ]
+        assert results[0].outcome == "partial"
+
+
 @pytest.mark.parametrize("wanted", [None, "a text", [None], [b"5"]])
 def test_what_is_no_list_of_texts_is_refused(item, wanted):
     with pytest.raises(TypeError):

@@ -17,6 +17,7 @@ from rg_env.stream.evaluation_items import (
     SIZE,
     EvaluationItems,
     evaluation_specs,
+    items_digest,
     load_preset,
     wanted_items,
 )
@@ -106,6 +107,35 @@ def test_a_published_item_is_refused_where_its_answer_is_wrong_and_only_there():
 
     assert refused(published=False) == set(tasks)
     assert refused(published=True) == {"syllogism"}
+
+
+MADE = Item("gcd", {"a": 1, "b": 0.5}, seed=7, digest="0")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"task": "lcm"},
+        {"params": {"a": 1}},
+        {"seed": 8},
+        {"digest": "1"},
+        {"size": 50},
+    ],
+)
+def test_a_digest_changes_with_whatever_makes_an_item(change):
+    other = dataclasses.replace(MADE, **change)
+    assert items_digest([other], "1.0") != items_digest([MADE], "1.0")
+
+
+def test_a_digest_is_of_an_order_and_a_release_and_of_no_prompt():
+    other = dataclasses.replace(MADE, seed=8)
+    asked = dataclasses.replace(MADE, params={"b": 0.5, "a": 1}, system_prompt="Hi.")
+    both = items_digest([MADE, other], "1.0")
+    assert both == items_digest([asked, other], "1.0")
+    assert both not in (
+        items_digest([other, MADE], "1.0"),
+        items_digest([MADE, other], "1.1"),
+    )
 
 
 # -- made ------------------------------------------------------------------------------

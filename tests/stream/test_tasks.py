@@ -62,6 +62,18 @@ def test_items_are_made_ahead_each_once_unless_results_decide_them(
     assert found == taken(Tasks(*CHOSEN, levels=levels), 4)
 
 
+def test_the_seed_of_an_item_chooses_its_prompt_however_it_is_made():
+    tasks = Tasks(*CHOSEN, system_prompt=["Even.", "Odd."])
+    with contextlib.closing(tasks.ahead()) as ahead:
+        items = list(itertools.islice(ahead, 8))
+    prompts = {item.seed % 2: item.messages[0]["content"] for item in items}
+    assert prompts == {0: "Even.", 1: "Odd."}
+    for item in [*items, *tasks.evaluation(3), next(tasks)]:
+        again = Item.from_json(item.to_json())
+        assert again.messages == item.messages
+        assert item.messages[0]["content"] == prompts[item.seed % 2]
+
+
 def test_items_ahead_wait_for_workers_that_were_lost(monkeypatch):
     tasks, make, lost = Tasks(*CHOSEN), Item.made, iter([WorkerLostError("killed")] * 2)
 
@@ -158,6 +170,7 @@ def test_levels_mean_what_the_settings_mean(levels, found):
         {"choice": "best"},
         {"answer_format": "xml"},
         {"exclude": "gcd"},
+        *({"system_prompt": prompts} for prompts in [[], ["Answer.", 1]]),
         {"weights": ["gcd"]},
         {"params": {"gcd": 1}},
     ],
