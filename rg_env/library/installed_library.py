@@ -92,7 +92,7 @@ async def read_scales(
             scale_or_why[task] = await _own_scale(pool, task)
         elif task not in digests:
             scale_or_why[task] = no_scale_reason(task)
-        elif shipped is None or shipped.digest != digests[task]:
+        elif shipped is None or digests[task] not in shipped.digests:
             scale_or_why[task] = changed
         else:
             scale_or_why[task] = shipped

@@ -65,7 +65,8 @@ class Scale:
     task: str
     steps: tuple[Step, ...]  # easiest first, at least one
     skipped: tuple[SkippedLevel, ...] = ()  # ascending
-    digest: str = ""  # `curriculum_digest` of the library at that time
+    # `curriculum_digest` in each version of the library that was probed.
+    digests: tuple[str, ...] = ()
 
     @property
     def is_dead(self) -> bool:
