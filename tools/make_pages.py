@@ -26,6 +26,7 @@ from rg_env.settings import program_settings
 from rg_env.settings.environment_settings import DATA_DUMPS, GROUPS, START
 from rg_env.settings.program_settings import LaunchSettings
 from rg_env.settings.setting_types import CheckedModel
+from rg_env.task_rules.faster_functions import source_digest
 from rg_env.task_rules.rules import ScorerFix
 from rg_env.task_rules.table import TABLE
 from tools import make_baselines as made
@@ -301,7 +302,9 @@ def sets_page() -> str:
 def library_tasks() -> str:
     described = registry.describe()
     tasks = {name: info.category for name, info in described.tasks.items()}
-    found = {"library_version": described.version, "tasks": tasks}
+    datasets_of = registry.load_factory().DATASETS
+    scorers = {name: source_digest(datasets_of[name][0].score_answer) for name in tasks}
+    found = {"library_version": described.version, "tasks": tasks, "scorers": scorers}
     return json.dumps(found, indent=1) + "\n"
 
 

@@ -2,8 +2,10 @@
 
 Every level of every curriculum is built, items are made of it in two worker processes
 with a deadline, and the gold answer of each is scored, which takes an hour or so; given
-names of tasks, only their rows are made anew. What probing cannot know is in the rules
-of the task: how a level is repaired, and which curricula set nothing that is read.
+names of tasks, only their rows are made anew. With another version of the library than
+that of the table, its digests are added to the scales that have the same steps in it.
+What probing cannot know is in the rules of the task: how a level is repaired, and which
+curricula set nothing that is read.
 """
 
 from __future__ import annotations
@@ -160,7 +162,7 @@ async def scale_of(pool: WorkerPool, task: str, digest: str) -> Scale | None:
         else:
             skipped += [SkippedLevel(number, reason) for number in step.levels]
     skipped.sort(key=lambda skip: skip.level)
-    return Scale(task, tuple(steps), tuple(skipped), digest) if steps else None
+    return Scale(task, tuple(steps), tuple(skipped), (digest,)) if steps else None
 
 
 def _lines(name: str, rows: Sequence[Any]) -> str:
@@ -172,7 +174,7 @@ def _lines(name: str, rows: Sequence[Any]) -> str:
 
 def _task_text(scale: Scale) -> str:
     """Return the row of a task, one line for each step."""
-    members = [f'   "digest": {json.dumps(scale.digest)}']
+    members = [f'   "digests": {json.dumps(scale.digests)}']
     members += [_lines("steps", scale.steps), _lines("skipped", scale.skipped)]
     return f'  "{scale.task}": {{\n' + ",\n".join(members) + "\n  }"
 
@@ -183,6 +185,24 @@ def table_text(shipped: ShippedScales) -> str:
     version = json.dumps(shipped.library_version)
     body = ",\n".join(rows)
     return f'{{\n "library_version": {version},\n "tasks": {{\n{body}\n }}\n}}\n'
+
+
+def with_digests(
+    shipped: ShippedScales, other: Mapping[str, Scale]
+) -> dict[str, Scale]:
+    """Add the digests of another version to the scales that have the same steps."""
+
+    def points(scale: Scale | None) -> list[Any]:
+        return [(step.levels, step.params) for step in scale.steps] if scale else []
+
+    return {
+        task: dataclasses.replace(
+            scale, digests=tuple(sorted({*scale.digests, *other[task].digests}))
+        )
+        if points(other.get(task)) == points(scale)
+        else scale
+        for task, scale in shipped.scales.items()
+    }
 
 
 async def _make(names: Sequence[str]) -> ShippedScales:
@@ -205,9 +225,12 @@ async def _make(names: Sequence[str]) -> ShippedScales:
         found = await asyncio.gather(*map(made, tasks))
     finally:
         pool.close()
-    scales = dict(load_shipped().scales) if names else {}
-    scales |= {scale.task: scale for scale in found if scale is not None}
-    return ShippedScales(described.version, scales)
+    made_scales = {scale.task: scale for scale in found if scale is not None}
+    shipped = load_shipped()
+    if described.version != shipped.library_version:
+        return dataclasses.replace(shipped, scales=with_digests(shipped, made_scales))
+    kept = shipped.scales if names else {}
+    return ShippedScales(described.version, {**kept, **made_scales})
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ from rg_env.errors import (
 )
 from rg_env.library import worker_jobs
 from rg_env.library.installed_library import read_library, read_scales
-from rg_env.library.registry import LibraryDescription, TaskInfo
+from rg_env.library.registry import LIBRARY_VERSION, LibraryDescription, TaskInfo
 from rg_env.library.scales import Scale
 from rg_env.library.task_check import check_task, why_no_entry
 from rg_env.results.terminal import WorkProgress
@@ -126,6 +126,7 @@ def details(facts: TaskFacts) -> str:
         "category": info.category,
         "asks_for": _asks(info),
         "parameters": dict(info.parameters),
+        "languages": info.languages or None,
     }
     if scale is None:
         return "\n".join(lines({**values, "no scale": facts.no_scale_reason}))
@@ -313,6 +314,15 @@ def show(
 # -- doctor ----------------------------------------------------------------------------
 
 
+def remarks(tasks: Sequence[TaskInfo]) -> list[str]:
+    """Return what differs from the library's release that the corrections are for."""
+    unlike = [info.name for info in tasks if not info.has_known_scorer]
+    english = [info.name for info in tasks if info.languages == ("en",)]
+    scorer = f"another scorer than that of reasoning-gym {LIBRARY_VERSION}"
+    each = ((scorer, unlike), ("not translated, always in English", english))
+    return [f"{what}: {', '.join(names)}" for what, names in each if names]
+
+
 @command("doctor gcd '*_sorting' --items 8")
 @click.argument("names", nargs=-1, metavar="[NAME_OR_GLOB]...")
 @task_modules_option
@@ -327,7 +337,7 @@ def doctor(names: Sequence[str], task_modules: Sequence[str], items: int) -> int
     cores = os.cpu_count() or 1
     places = asyncio.Semaphore(2 * cores)
 
-    async def check_all() -> dict[str, str | None]:
+    async def check_all() -> tuple[LibraryDescription, dict[str, str | None]]:
         library = await read_library(pool)
         tasks = chosen_tasks(library, names)
 
@@ -339,19 +349,21 @@ def doctor(names: Sequence[str], task_modules: Sequence[str], items: int) -> int
 
         with WorkProgress("doctor", len(tasks), "tasks") as progress:
             faults = await asyncio.gather(*map(check, tasks))
-        return dict(zip(tasks, faults, strict=True))
+        return library, dict(zip(tasks, faults, strict=True))
 
     # A process of the second pool must make the same items.
     with (
         workers(max(1, cores - 1), task_modules) as pool,
         workers(1, task_modules) as other,
     ):
-        faults = shutdown.run(check_all())
+        library, faults = shutdown.run(check_all())
         layers = ", ".join(pool.sandbox_layers)
     failed = {task: fault for task, fault in faults.items() if fault}
     for task, fault in failed.items():
         print(f"{task}: {printable(fault)}")
-    packages = [f"reasoning-gym {metadata.version('reasoning-gym')}"]
+    for remark in remarks([library.tasks[task] for task in faults]):
+        print(remark)
+    packages = [f"reasoning-gym {library.version}"]
     with contextlib.suppress(metadata.PackageNotFoundError):
         packages.append(f"atroposlib {metadata.version('atroposlib')}")
     print(f"python {sys.version.split()[0]}, {', '.join(packages)}; sandbox: {layers}")

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.errors import LibraryError, shown, unknown_name
-from rg_env.task_rules.faster_functions import replace
+from rg_env.task_rules.faster_functions import replace, source_digest
 from rg_env.task_rules.rules import MIXTURE
 from rg_env.task_rules.table import TABLE
 
@@ -37,6 +37,8 @@ _LIST = json.loads(LIBRARY_TASKS.read_text(encoding="utf-8"))
 LIBRARY_VERSION: str = _LIST["library_version"]
 CATEGORIES: Mapping[str, str] = _LIST["tasks"]
 """Task of that release to its category; `tools/make_pages.py` writes the file."""
+SCORERS: Mapping[str, str] = _LIST["scorers"]
+"""Task of that release to the `source_digest` of its scorer."""
 TASKS = tuple(CATEGORIES)
 
 OWN_CATEGORY = "own"
@@ -55,6 +57,8 @@ class TaskInfo:
     parameters: Mapping[str, str]  # to the default as text, without `seed` and `size`
     has_curriculum: bool
     asks: str = ""  # the first docstring line of a user's own dataset
+    languages: tuple[str, ...] = ()  # of questions; none in a version with one language
+    has_known_scorer: bool = True  # that of the release that `scorer_fixes` corrects
 
 
 @dataclasses.dataclass(frozen=True)
@@ -190,23 +194,37 @@ def _task_info(name: str, dataset_cls: type, config_cls: type) -> TaskInfo:
     parts = dataset_cls.__module__.split(".")
     category = parts[1] if len(parts) >= 3 else "other"
     asks = ""
-    if name in OWN_TASKS:
+    is_own = name in OWN_TASKS
+    if is_own:
         category = OWN_CATEGORY
         asks = (dataset_cls.__doc__ or "").strip().partition("\n")[0]
+    scorer = source_digest(getattr(dataset_cls, "score_answer", None))
     defaults = defaults_of(config_cls)
     parameters = {
         field.name: repr(defaults[field.name]) if field.name in defaults else "required"
         for field in dataclasses.fields(config_cls)
         if field.name not in ("seed", "size")
     }
-    has_curriculum = name in load_factory().CURRICULA
     return TaskInfo(
         name=name,
         category=category,
         parameters=parameters,
-        has_curriculum=has_curriculum,
+        has_curriculum=name in load_factory().CURRICULA,
         asks=asks,
+        languages=() if is_own else _languages(name, dataset_cls),
+        has_known_scorer=is_own or scorer == SCORERS.get(name),
     )
+
+
+def _languages(task: str, dataset_cls: type) -> tuple[str, ...]:
+    # The multilingual version accepts the parameter `languages` for every task, and
+    # ignores it in those that are not translated.
+    multilingual = sys.modules.get(f"{PACKAGE}.multilingual")
+    if multilingual is None:
+        return ()
+    if not issubclass(dataset_cls, multilingual.MultilingualProceduralDataset):
+        return ("en",)
+    return tuple(multilingual.TranslationManager().get_available_languages(task))
 
 
 @functools.cache
@@ -236,11 +254,16 @@ def rejected_params(
 ) -> tuple[str, str] | None:
     """Return the first task that does not accept its dataset parameters, and why."""
     for task, params in params_by_task:
-        known = describe().tasks[task].parameters
+        info = describe().tasks[task]
         for name in params:
-            if name not in known:
-                return task, unknown_name("", name, known, "parameter").reason
+            if name not in info.parameters:
+                return task, unknown_name("", name, info.parameters, "parameter").reason
         try:
+            asked = params.get("languages", ()) if info.languages else ()
+            for one in [asked] if isinstance(asked, str) else asked:
+                if one not in info.languages:
+                    known = ", ".join(info.languages)
+                    return task, f"its questions are in {known}, not in {shown(one)}"
             config = load_factory().DATASETS[task][1](**params)
             if hasattr(config, "validate"):
                 config.validate()

@@ -169,8 +169,13 @@ _EXAMPLE = re.compile(r"Input:\n(.*?)\nOutput:\n(.*?)\n\n", re.DOTALL)
 
 
 def shows_no_rule(entry: Entry) -> bool:
-    """Return whether no example shows a change, or a color of the answer."""
+    """Return whether no example shows a change, or a color of the answer.
+
+    Examples in another language are not read.
+    """
     examples = _EXAMPLE.findall(entry["question"])
+    if not examples:
+        return False
     last = entry["question"].rpartition("Input:\n")[2]
     right = entry["answer"]
     if all(given == output for given, output in examples):

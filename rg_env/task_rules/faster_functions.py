@@ -35,15 +35,19 @@ def init_that(
 ) -> Callable[[Any], Callable[[Any, Any], None]]:
     """Return a function that makes a dataset's `__init__` from the library's own.
 
-    This `__init__` calls that of `ProceduralDataset`, then `fill` with the names of the
-    library's module, the dataset and its config.
+    This `__init__` calls that of the base class, which versions of the library choose
+    differently, then `fill` with the names of the library's module, the dataset and its
+    config.
     """
 
     def make(own: Any) -> Callable[[Any, Any], None]:
         def init(dataset: Any, config: Any) -> None:
-            begin = own.__globals__["ProceduralDataset"].__init__
-            begin(dataset, config=config, seed=config.seed, size=config.size)
-            fill(own.__globals__, dataset, config)
+            library = own.__globals__
+            own_cls = library[own.__qualname__.partition(".")[0]]
+            super(own_cls, dataset).__init__(
+                config=config, seed=config.seed, size=config.size
+            )
+            fill(library, dataset, config)
 
         return init
 

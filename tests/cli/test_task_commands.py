@@ -199,6 +199,16 @@ def test_without_fixes_the_librarys_own_score_is_shown(capsys):
 # -- the check of an installation ------------------------------------------------------
 
 
+def test_the_check_names_what_is_not_translated_and_what_has_another_scorer():
+    tasks = [
+        TaskInfo("gcd", "arithmetic", {}, True, languages=("de", "en")),
+        TaskInfo("jugs", "games", {}, True, languages=("en",), has_known_scorer=False),
+    ]
+    scorer, language = command.remarks(tasks)
+    assert scorer.endswith(": jugs") and language.endswith("always in English: jugs")
+    assert command.remarks([INFO]) == []
+
+
 @pytest.mark.processes
 def test_tasks_that_pass_end_with_status_0(capsys):
     assert run_main(["doctor", "gcd", "boxnet", "lcm", "--items", "2"]) == 0

@@ -120,6 +120,43 @@ def test_a_populated_submodule_is_used_instead_of_the_installed_package(
     assert found["location"] == str(checkout / "reasoning_gym")
 
 
+MULTILINGUAL = """
+import sys
+
+class MultilingualProceduralDataset:
+    pass
+
+class TranslationManager:
+    def get_available_languages(self, task):
+        return ["de", "en"]
+
+sys.modules["reasoning_gym.multilingual"] = sys.modules[__name__]
+"""
+TRANSLATED = """
+class Translated(ToyDataset, MultilingualProceduralDataset):
+    pass
+
+ToyConfig = dataclasses.make_dataclass("ToyConfig", [("languages", list, None)])
+DATASETS = {"plain": (ToyDataset, ToyConfig), "toy": (Translated, ToyConfig)}
+"""
+REJECTED = """
+from rg_env.library.registry import rejected_params
+for task, one in (("toy", "de"), ("toy", ["xx"]), ("plain", "en"), ("plain", "de")):
+    print(rejected_params([(task, {"languages": one})]))
+"""
+
+
+@pytest.mark.processes
+def test_a_language_in_which_a_task_is_not_written_is_refused(project):
+    # A stand-in for the multilingual version, which no index has.
+    populate(project / "reasoning-gym", factory=MULTILINGUAL + TOY_FACTORY + TRANSLATED)
+    command = [sys.executable, "-c", REJECTED]
+    said = subprocess.check_output(command, cwd=project, env={}, text=True).splitlines()
+    assert said[0] == said[2] == "None"
+    assert said[1] == """('toy', "its questions are in de, en, not in 'xx'")"""
+    assert said[3] == """('plain', "its questions are in en, not in 'de'")"""
+
+
 REPAIR = "git submodule update --init --force reasoning-gym"
 
 

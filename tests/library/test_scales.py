@@ -86,7 +86,9 @@ def test_the_table_is_of_the_installed_library(pool):
     assert registry.describe().version == SHIPPED.library_version
     job = worker_jobs.curriculum_digests
     digests = pool.call(job, [*SHIPPED.scales], deadline_s=GUARD_S)
-    assert digests == {task: scale.digest for task, scale in SHIPPED.scales.items()}
+    assert [
+        t for t, scale in SHIPPED.scales.items() if digests[t] not in scale.digests
+    ] == []
 
 
 # -- items over the scale --------------------------------------------------------------

@@ -6,11 +6,12 @@ import json
 import os
 import subprocess
 import sys
+import types
 
 import pytest
 
 from rg_env.library import registry
-from rg_env.task_rules.faster_functions import replace, source_digest
+from rg_env.task_rules.faster_functions import init_that, replace, source_digest
 from rg_env.task_rules.rules import FasterFunction
 from rg_env.task_rules.table import TABLE
 
@@ -133,3 +134,20 @@ def test_a_function_of_another_text_stays(place):
 @pytest.mark.parametrize("module", [__name__, "no_such_module"])
 def test_a_function_that_is_gone_is_no_error(name, module):
     assert replace([FasterFunction(module, name, "", str)]) == []
+
+
+class Base:
+    def __init__(self, config, seed, size):
+        self.begun = [config, seed, size]
+
+
+class Dataset(Base):
+    def __init__(self, config):
+        raise NotImplementedError
+
+
+def test_a_faster_init_begins_with_the_base_that_the_library_chose(monkeypatch):
+    ours = init_that(lambda library, dataset, config: dataset.begun.append("filled"))
+    monkeypatch.setattr(Dataset, "__init__", ours(Dataset.__init__))
+    config = types.SimpleNamespace(seed=3, size=1)
+    assert Dataset(config).begun == [config, 3, 1, "filled"]

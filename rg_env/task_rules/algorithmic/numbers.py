@@ -29,7 +29,7 @@ CRYPTARITHM = TaskRules(
 
 # -- jugs ------------------------------------------------------------------------------
 
-_JUG_MOVE = re.compile(r"(?:fill|empty) [A-Z]|pour [A-Z]->[A-Z]")
+_JUG_MOVE = re.compile(r"\S+ [A-Z](?:->[A-Z])?")  # the verb in any language
 
 
 def _moves_of_jugs(answer: str, entry: Entry, library: LibraryScore) -> float:

@@ -229,16 +229,18 @@ RUSH_HOUR = TaskRules(
 # The library plays every letter that it finds. Moves behind a solution often change
 # nothing, so a right walk and a wrong one beside it score 1.0. Here a walk in several
 # pieces must end with the move that solves the puzzle, and no piece may solve it alone.
+# The multilingual version writes moves as arrows.
 
-_MOVES = re.compile(r"\b[LRUD]+\b")
-_MOVES_AND_ARROWS = re.compile(rf"{_MOVES.pattern}|->|→")
+_MOVES = r"\b[LRUD]+\b"
+_ARROWS = "[←↑→↓]+"
 
 
 def _score_walk(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score moves with nothing but filler words beside them."""
-    if not is_filler_beside(_MOVES_AND_ARROWS, answer):
+    moves = _ARROWS if re.match(_ARROWS, entry["answer"]) else _MOVES
+    if not is_filler_beside(re.compile(f"{moves}|->|→"), answer):
         return 0.0
-    pieces = _MOVES.findall(answer)
+    pieces = re.findall(moves, answer)
     walk = "".join(pieces)
     others = {walk[:-1], *pieces} if len(pieces) > 1 else ()
     return 0.0 if 1.0 in map(library, others) else library(walk)
@@ -275,7 +277,9 @@ def _disk_move(move: re.Match[str]) -> str:
 
 
 def _only_moves(answer: str, entry: Entry, library: LibraryScore) -> float:
-    moves = read_sequence(plain(answer), _DISK_MOVE)
+    # The reference shows how a move is written in the question's language.
+    form = re.sub("[0-9]+", "[0-9]{1,4}", re.escape(entry["answer"].partition("\n")[0]))
+    moves = read_sequence(plain(answer), re.compile(form))
     value = 0.0 if moves is None else library(answer)
     return value if value in (0.0, 0.05) else 1.0  # 0.05: some disk is elsewhere
 

@@ -1,0 +1,26 @@
+"""The rules of a task in the other languages of the multilingual version."""
+
+import pytest
+
+from rg_env.task_rules.arc import shows_no_rule
+from rg_env.task_rules.table import rules_of
+
+MOVES = {
+    "jugs": ('["fülle B", "gieße B->A"]', '["fülle B nicht", "gieße B->A"]'),
+    "sokoban": ("→→↑←", "→→↑← nicht ↑"),
+    "tower_of_hanoi": ("円盤1を柱1から柱3へ移動せよ", "~円盤1を柱1から柱3へ移動せよ"),
+}
+"""Task to a reference answer, and to an answer that says more."""
+
+
+@pytest.mark.parametrize("task", MOVES)
+def test_moves_are_read_as_the_reference_writes_them(task):
+    right, more = MOVES[task]
+    score = rules_of(task).fix.score
+    assert score(right, {"answer": right}, lambda answer: 1.0) == 1.0
+    assert score(more, {"answer": right}, lambda answer: 1.0) <= 0.01
+
+
+def test_examples_in_another_language_are_not_taken_for_none():
+    question = "Eingabe:\n1 2\nAusgabe:\n2 1\n\nEingabe:\n3 4"
+    assert not shows_no_rule({"question": question, "answer": "4 3"})
