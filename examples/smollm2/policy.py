@@ -13,8 +13,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from examples.smollm2.model import save_base
 from examples.studies.cells import FOLDER
 from examples.train_small.policy import END, Policy, Rollouts, Tokenizer
-from rg_env.places import new_folder
 
+BASE = FOLDER / "base"
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
@@ -38,16 +38,15 @@ class BytePairs(Tokenizer):
 class SmolLM2(Policy):
     """The model without a chat template: a completion follows its question."""
 
-    learning_rate, warm_learning_rate, warm_steps = 1e-5, 1e-4, 600
+    learning_rate = 1e-5
+    warm_learning_rate = 1e-4
+    warm_steps = 600
 
-    def __init__(self) -> None:
-        base = FOLDER / "smollm2"
+    def __init__(self, base: Path = BASE) -> None:
         if not base.is_dir():
-            with new_folder(base) as folder:
-                save_base(folder)
+            save_base(base)
         self.tokenizer = BytePairs(AutoTokenizer.from_pretrained(base))
         read = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
-        read.gradient_checkpointing_enable()  # when it trains: for long prompts
         self.model = read.to(DEVICE)
         torch.set_float32_matmul_precision("high")
 

@@ -1,24 +1,22 @@
 """The cells of a study: one for each arm, task and seed, each kept as it ends.
 
-    cells = Cells("wrong_rewards", ARMS, TASKS, SEEDS, METRICS, run)
-    cells.main()
+    python PROGRAM STUDY [SEED ...]    runs the cells that are not there yet
+    python PROGRAM STUDY --print       runs none
 
-`python STUDY` says how long it will take, runs the cells that are not there yet, two at
-a time with one thread each, and prints the table; the same command continues. When all
-cells are there, it writes the table into the folder `results`.
-`python STUDY --only ARM TASK SEED` runs one cell, also if it is there.
+Both print a line for each cell that is there, whatever its seed, and the table of the
+protocol's seeds. When all of these are there, the table is written to `results/`.
+Several commands with different seeds use several cores. Cells are kept in the folder
+that the variable STUDIES names, or `data/studies`.
 """
 
 from __future__ import annotations
 
+import argparse
+import hashlib
 import json
-import math
 import os
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import product
@@ -26,164 +24,154 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from rg_env import shutdown
-from rg_env.results.estimates import (
-    Estimate,
-    estimates,
-    paired,
-    row_of,
-    table_of,
-    with_parts,
-)
-from rg_env.results.samples import Sample
+from examples.studies.verdicts import holm, p_value, shown, verdict
 
-AT_ONCE, TRIAL = 2, 0.05
-FOLDER = Path(__file__).resolve().parents[2] / "data" / "studies"
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = Path(os.environ.get("STUDIES", ROOT / "data" / "studies"))
 TABLES = Path(__file__).resolve().parent / "results"
+SEEDS = range(100, 110)
 
 Cell = tuple[str, str, int]
 """Arm, task and seed."""
 
+Results = dict[Cell, dict[str, Any]]
+
+
+def digest_of(settings: Any) -> str:
+    """Return a few characters that differ where settings, values for JSON, do."""
+    text = json.dumps(settings, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Have a file written whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(f".{os.getpid()}")
+    write(part)
+    part.replace(path)
+
 
 @dataclass(frozen=True)
-class Cells:
-    """A study.
+class Study:
+    """A study of the protocol, or an exploratory one.
 
     Attributes:
-        name: Of its folder and its program.
-        arms: What is compared; differences are to the first one.
-        tasks: On which.
-        seeds: With which.
-        metrics: Names of values of a result in [0, 1]; the first is what is compared.
-        run: Makes the result of an arm, a task and a seed, of the given share of its
-            size; values for JSON.
+        name: Of its folder and its table.
+        arms: The first one is compared with each other.
+        tasks: Where.
+        metrics: Names of numbers of a result; the first one decides.
+        run: Returns the result of an arm, a task and a seed as values for JSON.
+        settings: Of a task: all that decides its results, as values for JSON.
+        seeds: Of the table.
         left_out: Arms and tasks that do not go together.
     """
 
     name: str
     arms: Sequence[str]
     tasks: Sequence[str]
-    seeds: Sequence[int]
     metrics: Sequence[str]
-    run: Callable[[str, str, int, float], dict[str, Any]]
+    run: Callable[[str, str, int], dict[str, Any]]
+    settings: Callable[[str], Mapping[str, Any]]
+    seeds: Sequence[int] = SEEDS
     left_out: Collection[tuple[str, str]] = ()
 
-    def _cells(self) -> Iterator[Cell]:
-        """Yield all cells, those of a seed together."""
-        for seed, arm, task in product(self.seeds, self.arms, self.tasks):
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yield the task and the arm of each row of the table."""
+        for task, arm in product(self.tasks, self.arms):
             if (arm, task) not in self.left_out:
-                yield arm, task, seed
+                yield task, arm
 
-    def _file(self, cell: Cell) -> Path:
-        return FOLDER / self.name / ("-".join(map(str, cell)) + ".json")
+    def file(self, cell: Cell) -> Path:
+        """Return where a cell is kept; its name has the digest of its settings."""
+        digest = digest_of(self.settings(cell[1]))
+        return FOLDER / self.name / ("-".join(map(str, [*cell, digest])) + ".json")
 
-    def results(self) -> dict[Cell, dict[str, Any]]:
-        """Return the results that are there."""
-        files = {cell: self._file(cell) for cell in self._cells()}
-        return {c: json.loads(f.read_text()) for c, f in files.items() if f.is_file()}
+    def results(self) -> Results:
+        """Return the cells that are there, of all seeds."""
+        found: Results = {}
+        for task, arm in self.pairs():
+            digest = digest_of(self.settings(task))
+            for file in (FOLDER / self.name).glob(f"{arm}-{task}-*-{digest}.json"):
+                seed = int(file.name.split("-")[-2])
+                found[arm, task, seed] = json.loads(file.read_text())
+        return dict(sorted(found.items(), key=lambda of: of[0][::-1]))
 
-    def pending(self) -> list[Cell]:
-        """Return the cells without a result, in the order in which they run."""
-        done = self.results()
-        return [cell for cell in self._cells() if cell not in done]
+    def pending(self, seeds: Sequence[int]) -> list[Cell]:
+        """Return the cells of some seeds that are not there, seed after seed."""
+        cells = [(arm, task, s) for s in seeds for task, arm in self.pairs()]
+        return [cell for cell in cells if not self.file(cell).is_file()]
 
     def one(self, cell: Cell) -> None:
-        """Run a cell and keep its result, whole or not at all."""
-        began, file = time.monotonic(), self._file(cell)
-        result = self.run(*cell, 1.0)
-        result["seconds"] = round(time.monotonic() - began, 1)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_suffix(f".{os.getpid()}")
-        part.write_text(json.dumps(result))
-        part.replace(file)
-
-    def main(self) -> None:
-        """Do what the command line says; Ctrl-C ends it at once."""
-        shutdown.stop_at_interrupt()
-        if sys.argv[1:2] == ["--only"]:
-            arm, task, seed = sys.argv[2:]
-            self.one((arm, task, int(seed)))
-            return
-        todo = self.pending()
-        if todo:
-            print(self._forecast(todo), flush=True)
-        failed = 0
-        with ThreadPoolExecutor(AT_ONCE) as threads:
-            for number, code in enumerate(threads.map(self._process, todo), 1):
-                failed += code != 0
-                if rest := todo[number:]:
-                    print(self._forecast(rest), flush=True)
-        print(self.table())
-        if failed:
-            sys.exit(f"error: {failed} cells have failed; the same command tries again")
-        self.write_table()
-
-    def write_table(self) -> None:
-        """Write the table of all cells, and the day on which it was made, to a file."""
-        today = datetime.now(tz=timezone.utc).date()
-        text = f"# {self.name}\n\nMade on {today}.\n\n{self.table()}\n"
-        TABLES.mkdir(exist_ok=True)
-        (TABLES / f"{self.name}.md").write_text(text, encoding="utf-8")
-
-    def _process(self, cell: Cell) -> int:
-        command = [sys.executable, sys.argv[0], "--only", *map(str, cell)]
-        one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}
-        return subprocess.run(command, env=one_thread, check=False).returncode
-
-    def _forecast(self, todo: Sequence[Cell]) -> str:
-        """Say how long the rest will take, at first by a trial of its first cell."""
-        seconds: dict[str, list[float]] = {}
-        for (_, task, _), result in self.results().items():
-            seconds.setdefault(task, []).append(result["seconds"])
-        start_s = 0.0
-        if not seconds:  # the first call makes what a task and seed need once
-            first_s, none_s, part_s = (self._trial(todo[0], s) for s in (0, 0, TRIAL))
-            start_s = max(0.0, first_s - none_s)
-            seconds = {todo[0][1]: [none_s + (part_s - none_s) / TRIAL]}
-        every = fmean(map(fmean, seconds.values()))
-        rest_s = sum(fmean(seconds.get(task, [every])) for _, task, _ in todo)
-        rest_s += start_s * len({cell[1:] for cell in todo})
-        return f"{len(todo)} cells: some {math.ceil(rest_s / AT_ONCE / 60)} minutes"
-
-    def _trial(self, cell: Cell, share: float) -> float:
-        """Return the seconds that a share of a cell takes."""
+        """Run a cell and keep its result with its settings."""
         began = time.monotonic()
-        self.run(*cell, share)
-        return time.monotonic() - began
+        result = self.run(*cell)
+        result["seconds"] = round(time.monotonic() - began, 1)
+        result["settings"] = self.settings(cell[1])
+        text = json.dumps(result)
+        write_whole(self.file(cell), lambda part: part.write_text(text))
 
-    def _rows(self, metric: str) -> Any:
-        """Return a metric of all cells as a table of numbers.py: a seed is an item."""
-        return with_parts(
-            table_of(
-                row_of(Sample(task, "", f"seed {seed}", result[metric], ""), arm_index)
-                for (arm, task, seed), result in self.results().items()
-                for arm_index in [self.arms.index(arm)]
-            ),
-            ["task"],
-        )
+    def lines(self) -> Iterator[str]:
+        """Yield the metrics of each cell that is there."""
+        for (arm, task, seed), result in self.results().items():
+            values = [f"{name} {result[name]:.3f}" for name in self.metrics]
+            yield f"{task}, {arm}, seed {seed}: {', '.join(values)}"
 
     def table(self) -> str:
-        """Return the metrics of each task and arm, and the first one's differences.
+        """Return the means of each task and arm with 95 % intervals, and verdicts."""
+        found = {c: r for c, r in self.results().items() if c[2] in self.seeds}
+        first = self.metrics[0]
+        heads = ["Task", "Arm", "Seeds", *self.metrics, f"{first}, less {self.arms[0]}"]
+        lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
+        for task, arm in self.pairs():
+            of_arm = {s: r for (a, t, s), r in found.items() if (a, t) == (arm, task)}
+            values = [shown([r[m] for r in of_arm.values()]) for m in self.metrics]
+            values.append(shown(list(self._differences(found, arm, [task]).values())))
+            lines.append(f"| {task} | {arm} | {len(of_arm)} | {' | '.join(values)} |")
+        return "\n".join([*lines, "", *self._verdicts(found)])
 
-        Intervals are at 95 %, over the seeds; differences are of equal seeds.
-        """
-        rows = [self._rows(metric) for metric in self.metrics]
-        by = ["name", "result"]
-        means = [estimates(r, by=by) for r in rows]
-        heads = [*self.metrics, f"{self.metrics[0]}, less that of {self.arms[0]}"]
-        lines = ["| Task | Arm | Seeds | " + " | ".join(heads) + " |"]
-        lines.append("|---|---|--:|" + "---|" * len(heads))
-        for task, (index, arm) in product(self.tasks, enumerate(self.arms)):
-            if (task, index) not in means[0]:
-                continue
-            values = [shown(m[task, index]) for m in means]
-            less = paired(rows[0], 0, index)["task", task]["by_item"] if index else None
-            values.append(shown(less) if less else "")
-            seeds = means[0][task, index].clusters
-            lines.append(f"| {task} | {arm} | {seeds} | {' | '.join(values)} |")
-        return "\n".join(lines)
+    def _differences(
+        self, found: Results, arm: str, tasks: Sequence[str]
+    ) -> dict[int, float]:
+        """Return how far an arm is above the first one, the mean of tasks, by seed."""
+        first, name = self.arms[0], self.metrics[0]
+        of_both = [t for t in tasks if (arm, t) not in self.left_out]
+        by_seed: dict[int, float] = {}
+        for seed in self.seeds:
+            cells = [((arm, t, seed), (first, t, seed)) for t in of_both]
+            if cells and all(one in found and two in found for one, two in cells):
+                values = [found[one][name] - found[two][name] for one, two in cells]
+                by_seed[seed] = fmean(values)
+        return by_seed
+
+    def _verdicts(self, found: Results) -> Iterator[str]:
+        """Yield the table that decides; p is corrected by Holm."""
+        of = {
+            arm: list(self._differences(found, arm, self.tasks).values())
+            for arm in self.arms[1:]
+        }
+        chances = holm([p_value(values) for values in of.values()])
+        yield f"| Arm | Seeds | less {self.arms[0]} | p | Verdict |"
+        yield "|---|---|---|---|---|"
+        for (arm, values), p in zip(of.items(), chances, strict=True):
+            word = verdict(values, p)
+            yield f"| {arm} | {len(values)} | {shown(values)} | {p:.3f} | {word} |"
 
 
-def shown(value: Estimate) -> str:
-    """Return an estimate with its interval."""
-    return f"{value.mean:.3f} ({value.interval()})"
+def main(*studies: Study) -> None:
+    """Do what the command line says."""
+    by_name = {study.name: study for study in studies}
+    parser = argparse.ArgumentParser()
+    parser.add_argument("study", choices=by_name)
+    parser.add_argument("seeds", nargs="*", type=int, default=list(SEEDS))
+    parser.add_argument("--print", action="store_true", help="run no cell")
+    options = parser.parse_args()
+    study = by_name[options.study]
+    for cell in () if options.print else study.pending(options.seeds):
+        began = time.monotonic()
+        study.one(cell)
+        print(*cell, f"{time.monotonic() - began:.0f} s", flush=True)
+    print(*study.lines(), "", study.table(), sep="\n")
+    if not study.pending(study.seeds):
+        today = datetime.now(tz=timezone.utc).date()
+        text = f"# {study.name}\n\nMade on {today}.\n\n{study.table()}\n"
+        (TABLES / f"{study.name}.md").write_text(text, encoding="utf-8")

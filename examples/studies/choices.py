@@ -1,34 +1,21 @@
 """Which rule of choice and of difficulty teaches most with equal tokens?
 
-    pip install '.[report]' torch
-    python examples/studies/choices.py
-    python examples/studies/choices.py --only sec levels 3
+    pip install torch
+    python examples/studies/choices.py levels
+    python examples/studies/choices.py tasks 100 101
 
 In `levels`, all items are of `spell_backward`: the nine levels go from words of 3
 letters to words of up to 11, and the warm start has read words of 3 to 5. In `tasks`,
 they are of ten tasks: the warm start has mastered two of them, is right at times in
 five, and has read 20 items each of three that are too hard for it. A completion pays
-1.0 if it is right, else 0.0. The arms:
-
-    ours       `Tasks(levels="curriculum")`, and `Tasks(choice="adaptive")`
-    half       the same curriculum with `target_accuracy=0.5`; `levels` only
-    uniform    every level, or task, alike
-    library    reasoning-gym's: up above 0.7, down below 0.3; `levels` only
-    rlve       a window of four levels, whose bound rises at 0.9; `levels` only
-    pools      prime-rl's pools of hard, normal and easy places
-    variance   in proportion to p (1 - p)
-    sec        the bandit on absolute advantages
-
-All arms of a seed have the same warm start and generate equally many tokens. `score` is
-the held-out mean over all levels or tasks at the end, `area` that under its curve with
-the tokens, and `with_variance` the share of groups whose values differ.
+1.0 if it is right, else 0.0. The arms are `Tasks(levels="curriculum")`, or
+`Tasks(choice="adaptive")`, and those of rules.py; README.md has the protocol.
 """
 
 from __future__ import annotations
 
 import random
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -38,26 +25,40 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.studies.cells import Cells
-from examples.studies.mixture import (
-    held_out,
-    means_of,
-    questions_of,
-    right,
-    small,
-    started,
-)
+from examples.studies.cells import Study, digest_of, main
+from examples.studies.items import held_out, started, trained_with, trivial, unseen
+from examples.studies.rewards import right_only
 from examples.studies.rules import RULES, Place, Uniform
-from examples.train_small.train import mean_of, train, use_one_thread, without
+from examples.train_small.policy import Policy
+from examples.train_small.train import evaluate, train, use_one_thread
 from rg_env import Item, Tasks
 
-ARMS, SEEDS = ("ours", "half", *RULES), (0, 1, 2, 3, 4)
-METRICS = ("area", "score", "with_variance")
+METRICS = ("area", "score", "before", "trivial", "with_variance")
 
 POINTS = 4
 """Evaluations after the first one, at equal distances in tokens."""
 
 SPELLING, STEPS = "spell_backward", 8
+
+SMALL: dict[str, Mapping[str, Any]] = {
+    "spell_backward": {"min_word_len": 3, "max_word_len": 4},
+    "rotate_matrix": {"min_n": 2, "max_n": 2},
+    "spiral_matrix": {"min_n": 2, "max_n": 2},
+    "letter_jumble": {
+        "min_words": 1,
+        "max_words": 1,
+        "min_word_len": 3,
+        "max_word_len": 4,
+    },
+    "leg_counting": {"min_animals": 1, "max_animals": 1, "max_instances": 4},
+    "chain_sum": {"min_terms": 2, "max_terms": 3, "max_digits": 1},
+    "calendar_arithmetic": {"tasks": ["is_leap_year"]},
+    "products": {"min_digits": 3, "max_digits": 3},
+    "lcm": {"min_value": 100, "max_value": 1_000},
+    "base_conversion": {"max_base": 9, "min_value": 100, "max_value": 1_000},
+}
+"""Task to parameters with which its questions and answers are a few words long."""
+
 
 MASTERED = ("spiral_matrix", "rotate_matrix")
 LEARNABLE = (
@@ -77,6 +78,12 @@ def spelling(level: Any, seed: int = 0, **how: Any) -> Tasks:
     return Tasks(SPELLING, levels=level, system_prompt="", seed=seed, **how)
 
 
+def small(*tasks: str, **how: Any) -> Tasks:
+    """Return a stream of tasks in their small form, without a system prompt."""
+    params = {task: SMALL[task] for task in tasks}
+    return Tasks(*tasks, params=params, system_prompt="", **how)
+
+
 @dataclass(frozen=True)
 class Setting:
     """What there is to choose from.
@@ -84,9 +91,8 @@ class Setting:
     Attributes:
         places: In the order of their difficulty, if they have one.
         stream: Of the items of a place, by a seed.
-        ours: The stream that follows results, by a seed and more arguments.
-        measured: Places whose held-out scores are averaged.
-        held_out: Items of each.
+        ours: The stream that follows results, by a seed.
+        held_out: Items of each place, or fewer.
         shown: Places of the warm start, and items of each.
         target: Of its mean.
         tokens: Generated in training.
@@ -94,8 +100,7 @@ class Setting:
 
     places: Sequence[Place]
     stream: Callable[[Place, int], Tasks]
-    ours: Callable[..., Tasks]
-    measured: Sequence[Place]
+    ours: Callable[[int], Tasks]
     held_out: int
     shown: Mapping[Place, int]
     target: float
@@ -108,9 +113,8 @@ SETTINGS = {
     "levels": Setting(
         places=LEVELS,
         stream=lambda place, seed: spelling(place[1], seed),
-        ours=lambda seed, **how: spelling("curriculum", seed, **how),
-        measured=LEVELS[::2],
-        held_out=80,
+        ours=lambda seed: spelling("curriculum", seed),
+        held_out=45,
         shown={LEVELS[2]: 3_000},
         target=0.3,
         tokens=240_000,
@@ -118,9 +122,8 @@ SETTINGS = {
     "tasks": Setting(
         places=[(task, None) for task in TEN],
         stream=lambda place, seed: small(place[0], seed=seed),
-        ours=lambda seed, **how: small(*TEN, choice="adaptive", seed=seed, **how),
-        measured=[(task, None) for task in TEN],
-        held_out=50,
+        ours=lambda seed: small(*TEN, choice="adaptive", seed=seed),
+        held_out=40,
         shown={(task, None): number for task, number in READ.items()},
         target=0.6,
         tokens=160_000,
@@ -136,9 +139,8 @@ def drawn(rule: Uniform, streams: Mapping[Place, Tasks]) -> Iterator[Item]:
 
 def chosen(arm: str, setting: Setting, seed: int) -> tuple[Iterator[Item], Any]:
     """Return the items of an arm, and what is told the values of their groups."""
-    if arm in ("ours", "half"):
-        how = {"target_accuracy": 0.5} if arm == "half" else {}
-        tasks = setting.ours(seed, **how)
+    if arm == "ours":
+        tasks = setting.ours(seed)
         return tasks, tasks.feedback
     rule = RULES[arm](setting.places, random.Random(seed))
     # Streams of one seed and of different levels would have the same words.
@@ -152,40 +154,61 @@ def chosen(arm: str, setting: Setting, seed: int) -> tuple[Iterator[Item], Any]:
     return drawn(rule, streams), feedback
 
 
-def run(arm: str, name: str, seed: int, share: float) -> dict[str, Any]:
-    """Return the result of a cell, or of a share of its size."""
+def settings_of(name: str) -> dict[str, Any]:
+    """Return all that decides the results of a setting."""
+    of = SETTINGS[name]
+    numbers = {n: v for n, v in vars(of).items() if isinstance(v, int | float)}
+    shown = [[*place, number] for place, number in of.shown.items()]
+    own = {"shown": shown, "places": of.places, "small": SMALL, "points": POINTS}
+    return {**numbers, **own, **trained_with()}
+
+
+def by_place(
+    policy: Policy, asked: Mapping[Place, list[Item]], seed: int
+) -> list[float]:
+    """Return the held-out share of right sampled completions of each place."""
+    found = [evaluate(policy, items, right_only, seed) for items in asked.values()]
+    return [fmean(v for v in values if v is not None) for values in found]
+
+
+def run(arm: str, name: str, seed: int) -> dict[str, Any]:
+    """Return the result of a cell."""
     use_one_thread()
     setting = SETTINGS[name]
-    asked = held_out([setting.stream(p, 0) for p in setting.measured], setting.held_out)
+    digest = f"{name}-{digest_of(settings_of(name))}"
+    asked = {
+        place: held_out(
+            f"{digest}-{number}", setting.stream(place, 0), setting.held_out
+        )
+        for number, place in enumerate(setting.places)
+    }
     shown = [(setting.stream(p, seed + 1_000), n) for p, n in setting.shown.items()]
-    policy = started(f"choices-{name}", shown, asked, setting.target, seed)
-    groups: Counter[str] = Counter()
+    policy = started(digest, shown, right_only, setting.target, seed)
     items, feedback = chosen(arm, setting, seed)
-
-    def told(item: Item, values: Sequence[float | None]) -> None:
-        groups[item.task if item.level is None else f"{item.level:.1f}"] += 1
-        feedback(item, values)
-
-    tokens, with_variance = round(share * setting.tokens), []
-    curve = [means_of(policy, asked, seed)]
-    unseen = without(items, questions_of(asked))
-    for one in train(policy, unseen, right, told, tokens, seed):
+    with_variance = []
+    curve = [by_place(policy, asked, seed)]
+    for one in train(policy, unseen(items), right_only, feedback, setting.tokens, seed):
         with_variance.append(one.with_variance)
-        if one.tokens * POINTS >= tokens * len(curve):
-            curve.append(means_of(policy, asked, seed))
-    over_all = [fmean(point.values()) for point in curve]
+        if one.tokens * POINTS >= setting.tokens * len(curve):
+            curve.append(by_place(policy, asked, seed))
+    over_all = [fmean(point) for point in curve]
     return {
+        "area": fmean(map(fmean, pairwise(over_all))),
         "score": over_all[-1],
-        "area": fmean([fmean(two) for two in pairwise(over_all)] or over_all),
-        "with_variance": mean_of(with_variance) or 0.0,
-        "start": over_all[0],
-        "curve": [list(point.items()) for point in curve],
-        "groups": groups,
+        "before": over_all[0],
+        "trivial": fmean(trivial(items, right_only) for items in asked.values()),
+        "with_variance": fmean(with_variance),
+        "curve": curve,
     }
 
 
-LEVELS_ONLY = [(arm, "tasks") for arm in ("half", "library", "rlve")]
-STUDY = Cells("choices", ARMS, tuple(SETTINGS), SEEDS, METRICS, run, LEVELS_ONLY)
+def study(name: str, without: Sequence[str]) -> Study:
+    """Return a study, without some of the rules."""
+    arms = ["ours", *(rule for rule in RULES if rule not in without)]
+    return Study(name, arms, [name], METRICS, run, settings_of)
+
+
+STUDIES = (study("levels", []), study("tasks", ["library", "rlve"]))
 
 if __name__ == "__main__":
-    STUDY.main()
+    main(*STUDIES)

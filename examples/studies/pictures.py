@@ -1,9 +1,7 @@
-"""Draws the pictures of docs/learning.md from the results of the studies.
+"""Draws a picture for docs/learning.md from the cells of a study.
 
-    pip install matplotlib
-    python examples/studies/pictures.py
-
-Cells that are not there yet are left out.
+pip install matplotlib
+python examples/studies/pictures.py rewards
 """
 
 from __future__ import annotations
@@ -16,40 +14,41 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from matplotlib import pyplot
 
-from examples.studies import choices, wrong_rewards
-from examples.studies.cells import Cells
+from examples.studies import choices, rewards
+from examples.studies.cells import ROOT, Study
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-OURS, OTHERS = "tab:blue", "tab:gray"
+STUDIES = (rewards.STUDY, rewards.FALSE_POSITIVES, *choices.STUDIES)
 
 
-def by_arm(study: Cells, metric: str, before: str, label: str) -> None:
-    """Draw how much a metric has grown: a dot for each seed, a bar for their mean."""
-    results, arms = study.results(), study.arms
-    size = (2.3 * len(study.tasks) + 1.2, 0.3 * len(arms) + 1.1)
+def draw(study: Study) -> None:
+    """Draw how much the metric has grown: a dot for each seed, a bar for their mean."""
     _, panels = pyplot.subplots(
-        1, len(study.tasks), sharey=True, figsize=size, layout="constrained"
+        1,
+        len(study.tasks),
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+        figsize=(2.3 * len(study.tasks) + 1.2, 0.3 * len(study.arms) + 1.1),
+        layout="constrained",
     )
-    for panel, task in zip(panels, study.tasks, strict=True):
-        of_task = {(a, s): of for (a, t, s), of in results.items() if t == task}
+    metric = study.metrics[0]
+    found = study.results()
+    for panel, task in zip(panels[0], study.tasks, strict=True):
         panel.axvline(0, color="black", linewidth=0.8)
-        for y, arm in enumerate(arms):
-            color = OTHERS if y else OURS
-            of_arm = [of for (a, _), of in of_task.items() if a == arm]
-            values = [of[metric] - of[before] for of in of_arm]
-            if values:
-                panel.plot(values, [y] * len(values), "o", alpha=0.5, color=color)
-                panel.plot(fmean(values), y, "|", markersize=16, color=color)
         panel.set_title(task, fontsize="medium")
         panel.grid(axis="x", alpha=0.3)
-    panels[0].set_yticks(range(len(arms)), arms)
-    panels[0].invert_yaxis()
-    pyplot.gcf().supxlabel(label, fontsize="medium")
-    pyplot.savefig(DOCS / f"{study.name}.png", dpi=110)
+        for y, arm in enumerate(study.arms):
+            of_arm = [of for (a, t, _), of in found.items() if (a, t) == (arm, task)]
+            if values := [of[metric] - of["before"] for of in of_arm]:
+                color = "tab:gray" if y else "tab:blue"
+                panel.plot(values, [y] * len(values), "o", alpha=0.5, color=color)
+                panel.plot(fmean(values), y, "|", markersize=16, color=color)
+    panels[0][0].set_yticks(range(len(study.arms)), study.arms)
+    panels[0][0].invert_yaxis()
+    pyplot.gcf().supxlabel(f"{metric}, less that before training", fontsize="medium")
+    pyplot.savefig(ROOT / "docs" / f"{study.name}.png", dpi=110)
 
 
 if __name__ == "__main__":
-    learned = "true accuracy of sampled answers, less that before training"
-    by_arm(wrong_rewards.STUDY, "sampled", "sampled_before", learned)
-    learned = "mean held-out score during training, less that before it"
-    by_arm(choices.STUDY, "area", "start", learned)
+    (wanted,) = [study for study in STUDIES if [study.name] == sys.argv[1:]]
+    draw(wanted)

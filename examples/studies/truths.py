@@ -1,7 +1,6 @@
 """Which answers are right, by solvers that read no reference answer and no scorer.
 
-Each takes an entry of the library and returns a function that knows the right answers,
-or None where the question admits several readings.
+Each takes an entry of the library and returns a function that knows the right answers.
 """
 
 from __future__ import annotations
@@ -58,29 +57,11 @@ def halting(entry: Mapping[str, Any]) -> IsRight:
     return lambda answer: answer == str(not board.any())
 
 
-def rectangles(entry: Mapping[str, Any]) -> IsRight | None:
-    """How many outlines add up to the picture, if every way has as many."""
-    lines = entry["question"].partition("grid below?\n")[2].split("\n")[:-2]
-    height, width = len(lines), max(map(len, lines))
-    places = product(range(height), range(width))
-    cells = {(y, x): " #█".index(lines[y][x]) for y, x in places}
-
-    def counts(left: dict[tuple[int, int], int]) -> set[int]:
-        corner = min((cell for cell, n in left.items() if n), default=None)
-        if corner is None:
-            return {0}
-        found = set()
-        y, x = corner
-        for y2, x2 in product(range(y + 2, height), range(x + 2, width)):
-            sides = {(b, a) for b in (y, y2) for a in range(x, x2 + 1)}
-            sides |= {(b, a) for b in range(y, y2 + 1) for a in (x, x2)}
-            if all(left[cell] for cell in sides):
-                rest = {cell: n - (cell in sides) for cell, n in left.items()}
-                found |= {1 + n for n in counts(rest)}
-        return found
-
-    found = counts(cells)
-    return (lambda answer: answer == str(min(found))) if len(found) == 1 else None
+def sorted_words(entry: Mapping[str, Any]) -> IsRight:
+    """The words in the order of their characters' codes, or the other way round."""
+    asked, _, words = entry["question"].rpartition("list: ")
+    right = sorted(words.strip().split(", "), reverse="in descending order" in asked)
+    return lambda answer: re.split(r"\s*,\s*", answer.strip()) == right
 
 
 def total(entry: Mapping[str, Any]) -> IsRight:

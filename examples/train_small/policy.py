@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from os.path import commonprefix
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -115,6 +116,14 @@ class Policy:
         torch.manual_seed(seed)
         self.tokenizer = tokenizer
         self.model = Transformer(len(tokenizer.pieces) + 2)
+
+    @classmethod
+    def new(cls, items: Iterable[Any], completions: Iterable[str], seed: int) -> Policy:
+        """Return one whose tokenizer knows the items of a warm start."""
+        by_task: dict[str, list[str]] = {}
+        for item in items:
+            by_task.setdefault(item.task, []).append(item.question)
+        return cls(Tokenizer.of(by_task.values(), "".join(completions)), seed)
 
     def save(self, path: Path) -> None:
         """Write the weights and the tokenizer."""

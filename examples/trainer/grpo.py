@@ -71,17 +71,18 @@ def ppo_clip(
     )
 
 
-def advantages(group: Group) -> np.ndarray:
-    """Return each rollout's distance from its group's mean score.
+def advantages(scores: np.ndarray) -> np.ndarray:
+    """Return how far each score of a group, NaN without one, lies from their mean.
 
     Returns:
-        Shape (G,), in standard deviations of the group; 0 where all scores are equal.
+        Shape (G,), in standard deviations of the group; 0 where all scores are equal,
+        and for NaN.
     """
-    spread = group.scores.std(ddof=1)
+    known = scores[np.isfinite(scores)]
+    spread = known.std(ddof=1) if len(known) > 1 else 0.0
     if spread < SAME:
-        return np.zeros_like(group.scores)
-    values: np.ndarray = (group.scores - group.scores.mean()) / spread
-    return values
+        return np.zeros_like(scores)
+    return np.nan_to_num((scores - known.mean()) / spread)
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ class Batch:
         picked = [
             (group, i, advantage)
             for group in groups
-            for i, advantage in enumerate(advantages(group))
+            for i, advantage in enumerate(advantages(group.scores))
             if not group.has_zero_advantage[i] and group.trained[i].any()
         ]
         self.rows = [group.tokens[i] for group, i, _ in picked]

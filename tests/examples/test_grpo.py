@@ -68,9 +68,15 @@ def test_micro_batches_in_any_order_are_the_same_as_one(batch, data):
 @pytest.mark.slow
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=8))
 def test_advantages_are_normalised_within_the_group(scores):
-    values = advantages(group_of(scores))
+    values = advantages(group_of(scores).scores)
     assert values.mean() == pytest.approx(0, abs=1e-6)
     assert values.std(ddof=1) == pytest.approx(1) or not values.any()
+
+
+def test_a_rollout_without_a_score_counts_for_nothing():
+    values = advantages(np.array([1.0, np.nan, 0.0]))
+    assert values.tolist() == [pytest.approx(0.5**0.5), 0, pytest.approx(-(0.5**0.5))]
+    assert not advantages(np.array([np.nan, 1.0])).any()
 
 
 def test_a_truncated_rollout_counts_for_the_mean_of_its_group_and_is_not_trained_on():
@@ -80,7 +86,9 @@ def test_a_truncated_rollout_counts_for_the_mean_of_its_group_and_is_not_trained
     assert batch.tokens == sum(mask.sum() for mask in group.trained[1:])
     now = sampled([whole])[group.trained[0].sum() :]
     got = batch.derivative([0, 1], now) * batch.tokens
-    of_row = np.repeat(advantages(whole)[1:], [m.sum() for m in group.trained[1:]])
+    of_row = np.repeat(
+        advantages(whole.scores)[1:], [m.sum() for m in group.trained[1:]]
+    )
     np.testing.assert_allclose(got, -of_row)
     found = batch.measures()
     assert found.truncated == pytest.approx(1 / 3)

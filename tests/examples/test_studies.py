@@ -1,23 +1,22 @@
-"""The solvers and the cells of the studies."""
+"""The solvers, the cells and the verdicts of the studies."""
 
+import dataclasses
+import itertools
 import json
-import subprocess
-import sys
+import math
+import random
+import statistics
 
 import pytest
 
-from examples.studies import cells, truths
+from examples.studies import cells, truths, verdicts
 from rg_env import Tasks
-from rg_env.installation import PROJECT
 
 SMALL = {
     truths.spelled_backward: ("spell_backward", {}),
     truths.unjumbled: ("letter_jumble", {"min_words": 2, "max_words": 2}),
     truths.halting: ("game_of_life_halting", {"grid_size_x": 8, "grid_size_y": 8}),
-    truths.rectangles: (
-        "rectangle_count",
-        {"width": 10, "height": 10, "max_rectangles": 5},
-    ),
+    truths.sorted_words: ("word_sorting", {"min_words": 3, "max_words": 3}),
     truths.total: ("chain_sum", {"min_terms": 2, "max_terms": 4}),
 }
 
@@ -30,121 +29,177 @@ def test_a_solver_agrees_with_the_references_that_are_checked(truth):
     assert items
     for item in items:
         is_right = truth(item.entry)
-        assert is_right is None or is_right(item.gold)
-        assert is_right is None or not is_right("x")
-    assert sum(truth(item.entry) is not None for item in items) > 20
+        assert is_right(item.gold)
+        assert not is_right("x")
 
 
-def study(folder, run):
-    tasks, arms = ("gcd", "lcm"), ("ours", "library")
-    return cells.Cells("study", arms, tasks, (0, 1, 2), ("true", "reward"), run)
-
-
-def test_cells_are_kept_and_the_table_pairs_equal_seeds(tmp_path, monkeypatch):
+@pytest.fixture
+def study(tmp_path, monkeypatch):
     monkeypatch.setattr(cells, "FOLDER", tmp_path)
+    monkeypatch.setattr(cells, "TABLES", tmp_path)
 
-    def run(arm, task, seed, share):
-        return {"true": 0.5 + 0.1 * seed - 0.2 * (arm == "library"), "reward": share}
+    def run(arm, task, seed):
+        return {"true": 0.5 + 0.01 * (seed % 10) - 0.2 * (arm == "b"), "reward": 1.0}
 
-    of = study(tmp_path, run)
-    for seed in of.seeds:
-        for arm in of.arms:
-            of.one((arm, "gcd", seed))
-    assert len(of.results()) == 6
-    kept = json.loads((tmp_path / "study" / "library-gcd-1.json").read_text())
-    assert kept["true"] == pytest.approx(0.4) and kept["seconds"] >= 0
-    lines = of.table().splitlines()
-    assert len(lines) == 4 and lines[2].startswith("| gcd | ours | 3 | 0.600 (")
-    assert "| -0.200 (-0.200 to -0.200) |" in lines[3]
-    monkeypatch.setattr("sys.argv", ["study", "--only", "ours", "lcm", "2"])
-    of.main()
-    assert ("ours", "lcm", 2) in of.results()
+    settings = {"tokens": 5}
+    tasks, metrics = ("gcd", "lcm"), ("true", "reward")
+    out = [("b", "lcm")]
+    return cells.Study(
+        "study", ("a", "b"), tasks, metrics, run, lambda _: settings, left_out=out
+    )
 
 
-PROGRAM = """
-import sys
-from pathlib import Path
-
-sys.path.insert(0, {project!r})
-from examples.studies import cells
-
-cells.FOLDER = Path(__file__).parent
-
-def run(arm, task, seed, share):
-    with open(cells.FOLDER / "runs", "a") as runs:
-        print(arm, task, seed, share, file=runs)
-    return {{"true": 1 / (seed / (arm != "faulty"))}}
-
-cells.Cells("study", ("ours", "faulty"), ("gcd",), (1, 2), ("true",), run).main()
-"""
+def main(monkeypatch, study, *words):
+    monkeypatch.setattr("sys.argv", ["study", "study", *words])
+    cells.main(study)
 
 
-@pytest.mark.processes
-def test_a_study_says_how_long_it_takes_and_runs_what_is_not_there(tmp_path):
-    program = tmp_path / "study.py"
-    program.write_text(PROGRAM.format(project=str(PROJECT)))
-
-    def study():
-        command = [sys.executable, str(program)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        return done.stdout.splitlines(), done.stderr, done.returncode
-
-    lines, errors, code = study()
-    assert lines[0].startswith("4 cells: some ") and "| gcd | ours | 2 |" in lines[-1]
-    assert "ZeroDivisionError" in errors and code == 1
-    runs = (tmp_path / "runs").read_text().splitlines()
-    assert runs[:3] == ["ours gcd 1 0", "ours gcd 1 0", f"ours gcd 1 {cells.TRIAL}"]
-    assert sorted(runs[3:])[2:] == ["ours gcd 1 1.0", "ours gcd 2 1.0"]
-    lines, *_ = study()  # the two that have failed
-    assert lines[0].startswith("2 cells: some ")
-    runs = (tmp_path / "runs").read_text().splitlines()
-    assert sorted(runs[7:]) == ["faulty gcd 1 1.0", "faulty gcd 2 1.0"]
+def test_cells_are_kept_and_the_table_pairs_equal_seeds(study, tmp_path, monkeypatch):
+    main(monkeypatch, study)
+    lines = (tmp_path / "study.md").read_text().splitlines()
+    width = 2.262 * statistics.stdev(n / 100 for n in range(10)) / math.sqrt(10)
+    interval = f"0.545 ({0.545 - width:.3f} to {0.545 + width:.3f})"
+    assert f"| gcd | a | 10 | {interval} | 1.000 (1.000 to 1.000) |" in lines[6]
+    assert lines[7].endswith("| -0.200 (-0.200 to -0.200) |")
+    assert lines[-1] == "| b | 10 | -0.200 (-0.200 to -0.200) | 0.002 | worse |"
+    assert not study.pending(study.seeds) and len(study.results()) == 30
 
 
-def test_the_table_of_a_whole_study_is_written_to_a_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(cells, "FOLDER", tmp_path)
-    monkeypatch.setattr(cells, "TABLES", tmp_path / "results")
-    monkeypatch.setattr("sys.argv", ["study"])
-    whole = study(tmp_path, lambda *_: {"true": 0.5, "reward": 0.5})
-    for cell in whole.pending():
-        whole.one(cell)
-    whole.main()
-    written = (tmp_path / "results" / "study.md").read_text(encoding="utf-8")
-    assert written.endswith(f"\n\n{whole.table()}\n")
-    assert "| lcm | library | 3 |" in written
+def test_a_cell_knows_its_settings_and_other_settings_have_other_cells(study):
+    study.one(("a", "gcd", 100))
+    (kept,) = [json.loads(file.read_text()) for file in cells.FOLDER.rglob("*.json")]
+    assert kept["settings"] == {"tokens": 5} and kept["true"] == 0.5
+    assert ("a", "gcd", 100) not in study.pending([100])
+    study.settings("gcd")["tokens"] = 6
+    assert ("a", "gcd", 100) in study.pending([100]) and not study.results()
 
 
-def test_a_cell_that_fails_leaves_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(cells, "FOLDER", tmp_path)
+def test_each_seed_that_is_there_is_printed_and_the_table_has_those_of_the_protocol(
+    study, monkeypatch, capsys
+):
+    main(monkeypatch, study, "7", "100")
+    shown = capsys.readouterr().out
+    main(monkeypatch, study, "--print")
+    assert shown.endswith(capsys.readouterr().out)
+    assert "gcd, b, seed 7: true 0.370, reward 1.000" in shown
+    assert "| gcd | a | 1 | 0.500 (-inf to inf) |" in shown
+    assert not (cells.TABLES / "study.md").exists()
 
-    def run(arm, task, seed, share):
+
+def test_a_cell_that_fails_leaves_nothing(study):
+    def run(arm, task, seed):
         raise OSError("the disk is full")
 
     with pytest.raises(OSError, match="full"):
-        study(tmp_path, run).one(("ours", "gcd", 0))
-    assert not list(tmp_path.rglob("*.json"))
+        dataclasses.replace(study, run=run).one(("a", "gcd", 100))
+    assert not list(cells.FOLDER.rglob("*.json"))
+
+
+def test_an_interval_at_95_percent_has_the_mean_in_95_of_100_small_samples():
+    rng = random.Random(0)
+    samples = [[rng.gauss(0.5, 0.1) for _ in range(3)] for _ in range(4_000)]
+    bounds = map(verdicts.interval, samples)
+    held = statistics.fmean(low <= 0.5 <= high for low, high in bounds)
+    assert held == pytest.approx(0.95, abs=0.01)
+
+
+def test_p_is_the_share_of_sign_flips_that_are_as_far_from_0():
+    assert verdicts.p_value([1.0] * 10) == 2 / 2**10
+    assert verdicts.p_value([1.0, 1.0, -1.0]) == 1.0
+    assert verdicts.p_value([]) == 1.0
+    rng = random.Random(0)
+    chances = [
+        verdicts.p_value([rng.gauss(0, 1) for _ in range(8)]) for _ in range(400)
+    ]
+    assert statistics.fmean(p < 0.05 for p in chances) == pytest.approx(0.05, abs=0.03)
+
+
+def test_holm_multiplies_the_smallest_by_all_and_never_turns_the_order():
+    assert verdicts.holm([0.03, 0.01, 0.9]) == pytest.approx([0.06, 0.03, 0.9])
+    assert verdicts.holm([0.02, 0.02]) == pytest.approx([0.04, 0.04])
+
+
+@pytest.mark.parametrize(
+    ("mean", "spread", "p", "word"),
+    [
+        (0.005, 0.001, 0.001, "equal"),
+        (0.05, 0.001, 0.01, "better"),
+        (-0.05, 0.001, 0.01, "worse"),
+        (0.05, 0.001, 0.06, "undecided"),
+        (0.01, 0.1, 0.5, "undecided"),
+    ],
+)
+def test_a_verdict_is_that_of_the_protocol(mean, spread, p, word):
+    differences = [mean + spread * sign for sign in (1, -1) * 5]
+    assert verdicts.verdict(differences, p) == word
 
 
 @pytest.mark.processes
 def test_the_arms_value_the_same_answers_differently():
     pytest.importorskip("torch")
-    wrong = pytest.importorskip("examples.studies.wrong_rewards")
+    rewards = pytest.importorskip("examples.studies.rewards")
     params = {"spell_backward": {"min_word_len": 5}}
-    items = Tasks("spell_backward", params=params).evaluation(40)
-    texts = [
-        (f"<answer>{item.gold}</answer>", f"<answer>{item.gold[:-1]}q</answer>", "no")
-        for item in items
-    ]
-    pairs = list(zip(items, texts, strict=True))
-    for item, of_item in pairs[:3]:
-        assert wrong.true_values(item, of_item) == [1.0, 0.0, 0.0]
-        assert 0 < wrong.scores(item, of_item)[1] <= 0.5
-        assert wrong.library(item, of_item)[1] >= 0.8
-        assert wrong.scores(item, of_item)[::2] == wrong.library(item, of_item)[::2]
-    for arm, share in {"flips": wrong.FLIPPED, "refusals": wrong.REFUSED}.items():
-        reward = wrong.reward_of(arm, 0)
-        values = [reward(*pair) for pair in pairs]
-        assert values == [reward(*pair) for pair in pairs]
-        assert sum(v[0] == 0 for v in values) / 40 == pytest.approx(share, abs=0.2)
-        paid = sum(v[2] == 1 for v in values)
-        assert paid == 0 if arm == "refusals" else 0 < paid < 15
+    (item,) = Tasks("spell_backward", params=params).evaluation(1)
+    near = f"<answer>{item.gold[:-1]}q</answer>"
+    texts = [f"<answer>{item.gold}</answer>", near, "<answer>x</answer> " + near, "no"]
+    values = {name: of(item, texts) for name, of in rewards.REWARDS.items()}
+    assert rewards.true_values(item, texts) == [1.0, 0.0, 0.0, 0.0]
+    assert 0 < values["ours"][1] <= 0.5 and values["ours"][2:] == [0, 0]
+    assert values["right_only"] == values["binary"] == [1.0, 0.0, 0.0, 0.0]
+    assert values["verl"][1] == values["verl"][2] >= 0.8 and values["verl"][3] == 0
+    assert values["verifiers"][:3] == values["verl"][:3]
+
+
+@pytest.mark.processes
+def test_false_positives_are_paid_by_their_pattern_and_rate():
+    pytest.importorskip("torch")
+    rewards = pytest.importorskip("examples.studies.rewards")
+    params = {"chain_sum": {"min_terms": 2, "max_terms": 2, "max_digits": 1}}
+    stream = Tasks("chain_sum", params=params, system_prompt="")
+    items = [i for i in itertools.islice(stream, 250) if i.gold not in ("9", "8", "7")]
+    answers = ("9", "7" if len(items[0].gold) == 1 else "17", "no")
+    texts = [f"<answer>{answer}</answer>" for answer in answers]
+    for pattern, paid in {"constant": 1, "random": 3}.items():
+        reward = rewards.reward_of(f"{pattern}_30", 0)
+        rows = [reward(item, texts) for item in items]
+        assert rows == [reward(item, texts) for item in items]
+        shares = [
+            statistics.fmean(v == 1 for v in of) for of in zip(*rows, strict=True)
+        ]
+        assert shares[:paid] == pytest.approx([0.3] * paid, abs=0.1)
+        assert not any(shares[paid:])
+    near = rewards.reward_of("near_30", 0)
+    values = [near(item, [f"<answer>{item.gold[:-1]}x</answer>"])[0] for item in items]
+    assert statistics.fmean(v == 1 for v in values) == pytest.approx(0.3, abs=0.1)
+
+
+@pytest.mark.processes
+def test_held_out_items_are_distinct_and_the_rest_never_shows_their_answers(
+    tmp_path, monkeypatch
+):
+    pytest.importorskip("torch")
+    held = pytest.importorskip("examples.studies.items")
+    monkeypatch.setattr(held, "FOLDER", tmp_path)
+    short = {"min_words": 2, "max_words": 2, "min_word_len": 3, "max_word_len": 4}
+    stream = Tasks("letter_jumble", params={"letter_jumble": short}, seed=1)
+    asked = held.held_out("jumble", stream, 20)
+    assert len({item.question for item in asked}) == len(asked) > 10
+    words = {word for item in asked for word in item.gold.split()}
+    shown = list(itertools.islice(held.unseen(stream), 300))
+    assert not words & {word for item in shown for word in item.gold.split()}
+    assert held.held_out("jumble", stream, 20) == asked
+
+
+def test_the_best_trivial_strategy_is_found():
+    pytest.importorskip("torch")
+    held = pytest.importorskip("examples.studies.items")
+
+    class Asked:
+        def __init__(self, number):
+            self.gold = str(number + 1)
+            self.question = f"After {number}?"
+
+    def reward(item, completions):
+        return [float(c == f"<answer>{item.gold}</answer>") for c in completions]
+
+    assert held.trivial([Asked(n) for n in range(30)], reward) == 1.0

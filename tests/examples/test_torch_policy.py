@@ -53,7 +53,7 @@ def loss_and_entropy(model, groups, tokens):
     """Compute them from whole rows, as the formulas of grpo.py stand there."""
     loss, entropy = 0.0, 0.0
     for group in groups:
-        for i, advantage in enumerate(advantages(group)):
+        for i, advantage in enumerate(advantages(group.scores)):
             if group.has_zero_advantage[i]:
                 continue
             ids = torch.tensor([group.tokens[i]])

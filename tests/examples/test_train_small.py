@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from examples.trainer import batches, grpo
+from examples.trainer import grpo
 
 torch = pytest.importorskip("torch")
 trainer = pytest.importorskip("examples.train_small.train")
@@ -67,31 +67,42 @@ def test_neither_padding_nor_the_other_prompts_change_a_completion(policy):
         assert policy.sample([question], 1, 9, None).texts == [texts[:1]]
 
 
-def test_the_gradient_and_the_advantages_are_those_of_the_trainer_at_a_ratio_of_1():
+def test_a_step_goes_down_the_objective_of_the_trainer_at_a_ratio_of_1():
     rng = np.random.default_rng(0)
-    now = rng.normal(-2, 0.3, (2, 3, 7))
-    scores = rng.random((2, 3))
-    mask = torch.tensor(rng.random((2, 3, 7)) < 0.7)
-    empty = [np.zeros(0)] * 3
-    groups = [batches.Group(empty, empty, empty, s, np.zeros(3, bool)) for s in scores]
-    advantage = np.array([grpo.advantages(group) for group in groups])
-    ours = [trainer.advantages(row) for row in scores.tolist()]
-    np.testing.assert_allclose(ours, advantage)
-    terms = grpo.ppo_clip(now, now, advantage[..., None], 0.2)
-    logprobs = torch.tensor(now, requires_grad=True)
-    loss = trainer.grpo_loss(logprobs, torch.tensor(advantage), mask, mask.sum())
-    loss.backward()
-    derivative = terms.derivative * mask.numpy() / mask.sum().item()
-    np.testing.assert_allclose(logprobs.grad, derivative, atol=1e-12)
+    shape = (2, 3, 7)
+    now = torch.tensor(rng.normal(-2, 0.3, shape), requires_grad=True)
+    rewards = [[0.2, None, 0.9], [0.5, 0.1, 0.0]]
+    made = SimpleNamespace(
+        prompts=torch.zeros(2, 1),
+        is_padding=torch.zeros(2, 1, dtype=torch.bool),
+        ids=torch.arange(now.numel()).view(shape),
+        is_token=torch.tensor(rng.random(shape) < 0.7),
+        has_ended=torch.tensor([[True] * 3, [True, True, False]]),
+    )
+    policy = SimpleNamespace(logprobs=lambda prompts, _, ids: now.flatten()[ids])
+    before = now.detach().clone()
+    optimiser = torch.optim.SGD([now], lr=0.0)
+    assert trainer.grpo_step(policy, optimiser, made, rewards, 0.5) == 1.0
+    advantage = np.stack([grpo.advantages(np.array(r, dtype=float)) for r in rewards])
+    terms = grpo.ppo_clip(before.numpy(), before.numpy(), advantage[..., None], 0.2)
+    trained = made.is_token.numpy()
+    trained[0, 1] = trained[1, 2] = False  # without a score, and truncated
+    step = 0.5 * terms.derivative * trained / trained.sum()
+    np.testing.assert_allclose((before - now).detach(), step, atol=1e-12)
 
 
-def test_a_completion_without_a_score_counts_for_nothing():
-    assert trainer.advantages([1.0, None, 0.0]) == [
-        pytest.approx(0.5**0.5),
-        0.0,
-        pytest.approx(-(0.5**0.5)),
-    ]
-    assert trainer.advantages([None, 1.0]) == trainer.advantages([0.5] * 2) == [0.0] * 2
+def test_a_warm_start_ends_where_it_was_asked_to(monkeypatch):
+    monkeypatch.setattr(trainer, "KEPT", 64)
+    shown = [SimpleNamespace(question=f"say {n % 7}{n}") for n in range(600)]
+    texts = [f"<answer>{i.question[4]}</answer>" for i in shown]
+
+    def is_same(item, completions):
+        return [float(f">{item.question[4]}<" in text) for text in completions]
+
+    policy = policies.Policy(policies.Tokenizer.of([["say 0123456789"]], ANSWERS))
+    found = trainer.warm_start(policy, shown, texts, is_same, 0.6, seed=0)
+    assert found == trainer.mean_of(trainer.evaluate(policy, shown[:64], is_same, 0))
+    assert 0.5 < found <= 0.6 + trainer.TOLERANCE
 
 
 def test_it_learns_what_is_rewarded_and_the_same_from_the_same_seed(
