@@ -236,12 +236,12 @@ def best_of(value: pl.Expr, k: int) -> pl.Expr:
     Source: "Evaluating large language models trained on code" (Chen et al., 2021).
     """
     n = value.count().cast(pl.Float64)
-    place = pl.int_range(value.count()).cast(pl.Float64)
-    # The value at place i is the best one of comb(i, k - 1) of the comb(n, k) draws.
-    share = k / n
-    for j in range(k - 1):
-        share = share * (place - j) / (n - 1 - j)
-    ordered = value.cast(pl.Float64).drop_nulls().sort()
+    worse = n - 1 - pl.int_range(value.count()).cast(pl.Float64)
+    # The best value is in k of n draws, and each next one is the best of those that
+    # have none before it: comb(worse, k - 1) of comb(n, k).
+    first = pl.when(worse == n - 1).then(k / n)
+    share = first.otherwise((worse + 2 - k) / (worse + 1)).cum_prod()
+    ordered = value.cast(pl.Float64).drop_nulls().sort(descending=True)
     return pl.when(n >= k).then((ordered * share).sum())
 
 
