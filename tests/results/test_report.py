@@ -1,6 +1,7 @@
 """The folder of a report: what is in it, what it costs, and when it is there."""
 
 import json
+import re
 
 import pytest
 
@@ -156,6 +157,17 @@ def test_the_figures_are_those_of_the_samples(tmp_path):
     assert [row["category"] for row in page.tables["Categories"]] == ["arithmetic"]
     shares = {row["outcome"]: row["rollouts"] for row in page.tables["Outcomes"]}
     assert shares == {"right": "3", "partial": "1", "wrong": "1", "no_answer": "1"}
+
+
+def test_a_length_is_a_whole_number_at_both_ends_of_its_interval_and_axis(tmp_path):
+    lengths = (1, 901)
+    lines = [group(rollout("2", completion_tokens=n, question=f"{n}")) for n in lengths]
+    dump(tmp_path, lines)
+    metrics_of(tmp_path, *({"train/completion_tokens": n} for n in lengths))
+    reported(tmp_path / "r", tmp_path)
+    said = " ".join((tmp_path / "r" / "index.html").read_text().split())
+    assert re.search(r">451<small>0 to [1-9][\d,]*</small>", said)
+    assert "<div><span>901</span><span>450</span><span>0</span></div>" in said
 
 
 def test_a_point_of_a_curve_is_of_32_rollouts_at_least(tmp_path):
