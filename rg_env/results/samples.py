@@ -7,9 +7,7 @@ two models, or of a run of ours and a published one, without a common numbering.
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from pathlib import Path
 from typing import Any, TypeVar
 
 from rg_env.reward.extraction import FORMAT_FAILURES
@@ -81,39 +79,13 @@ def finite(value: Any) -> float | None:
     return value if is_finite else None
 
 
-# -- the lines of samples.jsonl --------------------------------------------------------
-
-
-def key_of(row: Row) -> str:
-    """Return what two lines about one completion have in common."""
-    names = ("task", "seed", "index", "question", "completion")
-    return json.dumps([row.get(name) for name in names])
-
-
-def brief(row: Row) -> Row:
-    """Return a line without what is on disk and need not be kept in memory."""
-    return {name: value for name, value in row.items() if name != "messages"}
-
-
 def sample_of(row: Row) -> Sample:
-    """Return the sample that a line is of."""
+    """Return the sample that a line of samples.jsonl is of."""
     return Sample(
         task=row["task"],
         category=row.get("category", ""),
         question=row.get("question", ""),
         score=row.get("score"),
         outcome=row["outcome"],
-        row=brief(row),
+        row=row,
     )
-
-
-def read_rows(path: Path) -> list[Row]:
-    """Read a file without messages, of several lines about one completion the last.
-
-    Raises:
-        OSError: It cannot be read.
-        ValueError: A line is no JSON.
-    """
-    with path.open(encoding="utf-8") as lines:
-        rows = map(brief, map(json.loads, lines))
-        return list({key_of(row): row for row in rows}.values())

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from rg_env.line_file import readable
-from rg_env.results.samples import read_rows
 from rg_env.results.sources import NEEDED, Sources, files_of
 from tests.support import published
 
@@ -190,11 +189,3 @@ def test_a_folder_is_read_with_the_files_of_one_name_together(tmp_path):
     found = [(path.name, path.parent.name) for path in files_of([str(tmp_path)])]
     runs = ("step-200", "step-1000")
     assert found == [(f"{task}.json", run) for task in "xy" for run in runs]
-
-
-def test_of_two_lines_about_one_completion_the_last_counts(tmp_path):
-    failed = {k: v for k, v in EVALUATED.items() if k != "score"}
-    other = EVALUATED | {"completion": 1, "score": 0.5}
-    found = read_rows(lines(tmp_path / "samples.jsonl", failed, other, EVALUATED))
-    assert [row.get("score") for row in found] == [1.0, 0.5]
-    assert not any("messages" in row for row in found)
