@@ -23,7 +23,7 @@ from rg_env.settings.program_settings import LaunchSettings
 from rg_env.settings.setting_types import SECRET
 
 if TYPE_CHECKING:
-    from rg_env.results.screen_settings import ScreenRun
+    from rg_env.results.screening import ScreenRun
 
 logger = logging.getLogger(__name__)
 
@@ -172,8 +172,7 @@ def screen(
     file that selects the tasks and levels with reward variance in their groups.
     """
     from rg_env.line_file import read_groups
-    from rg_env.results.screen_settings import ScreenRun, screen_text
-    from rg_env.results.screening import screen_rows, table_for
+    from rg_env.results.screening import ScreenRun, screen_rows, screen_text, table_for
 
     if out.suffix != ".yaml":
         raise not_allowed("--out", str(out), "*.yaml")
@@ -199,7 +198,7 @@ def screen(
 
 def _check_screen(out: Path) -> None:
     """Refuse a file that cannot be written, or an existing one not from `screen`."""
-    from rg_env.results.screen_settings import HEAD
+    from rg_env.results.screening import HEAD
 
     check_writable("--out", out)
     if out.exists() and not out.read_bytes().startswith(HEAD.encode()):

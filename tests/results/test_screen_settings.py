@@ -4,8 +4,7 @@ import pytest
 
 from rg_env.errors import SettingError
 from rg_env.library.scales import load_shipped
-from rg_env.results.screen_settings import LEAST_GROUPS, ScreenRun
-from rg_env.results.screening import screen_rows
+from rg_env.results.screening import LEAST_GROUPS, ScreenRun, screen_rows
 from rg_env.stream.curriculum import Curriculum
 from rg_env.stream.difficulty import Difficulty, build_rules
 from rg_env.stream.draws import Stream
