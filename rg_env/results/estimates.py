@@ -245,6 +245,14 @@ def best_of(value: pl.Expr, k: int) -> pl.Expr:
     return pl.when(n >= k).then((ordered * share).sum())
 
 
+def best_of_items(
+    table: pl.DataFrame, value: pl.Expr, by: Sequence[str], k: int
+) -> dict[Key, Estimate]:
+    """Return the mean of `best_of` over items, for each part, {} if k is 1."""
+    items = table.filter(HAS_SCORE).group_by(*by, "task", "item", maintain_order=True)
+    return estimates(items.agg(best_of(value, k)), by=by) if k > 1 else {}
+
+
 # -- results ---------------------------------------------------------------------------
 
 
@@ -265,11 +273,9 @@ def results(
         "by_task": _by_task(table, by=by),
         "right": estimates(table, RIGHT, by),
         "score_of_answered": estimates(table.filter(pl.col("answered")), by=by),
+        "best_of_k": best_of_items(table, SCORE, by, k),
+        "pass_at_k": best_of_items(table, RIGHT, by, k),
     }
-    items = table.filter(HAS_SCORE).group_by(*by, "task", "item", maintain_order=True)
-    for name, value in {"best_of_k": SCORE, "pass_at_k": RIGHT}.items():
-        best = items.agg(best_of(value, k)) if k > 1 else None
-        means[name] = {} if best is None else estimates(best, by=by)
     counts = table.group_by(by, maintain_order=True).agg(
         completions=SCORE.count(),
         answered=pl.col("answered").mean(),

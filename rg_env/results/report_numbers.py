@@ -22,7 +22,7 @@ from rg_env.results.estimates import (
     RIGHT,
     SCORE,
     Estimate,
-    best_of,
+    best_of_items,
     estimates,
     with_parts,
 )
@@ -111,9 +111,6 @@ def runs_of(
 # -- numbers of samples ----------------------------------------------------------------
 # 1 - 0.9 is less than 0.1.
 TENTH = (pl.col("level") * 10 + 1e-9).floor().clip(0, 9) / 10
-WITHIN = dict.fromkeys(("tokens", "characters"), (0.0, math.inf))
-"""Values that a figure can have, for one that is not in [0, 1]."""
-
 
 Part = dict[str, Any]
 """A run, or one of its categories, tasks or levels: `result`, `kind`, `name`, the
@@ -131,47 +128,27 @@ def completions_of_most_items(table: pl.DataFrame) -> int:
     return min((mode for mode in modes if mode > 1), default=1)
 
 
-def _figures(table: pl.DataFrame) -> dict[str, pl.Expr]:
-    """Return each figure as a value of samples, the mean of which is shown.
-
-    The value of an item, or of a group, stands at its first sample alone.
-    """
-    item = ["result", "item"]
-    group = [*item, "group"]
-
-    def at_first(of: Sequence[str], value: pl.Expr) -> pl.Expr:
-        return pl.when(HAS_SCORE & (HAS_SCORE.cum_sum().over(of) == 1)).then(value)
-
-    k = completions_of_most_items(table)
-    passed = best_of(RIGHT, k).over(item)
-    differ = SCORE.drop_nulls().n_unique().over(group) > 1
-    in_groups = pl.when(SCORE.count().over(group) > 1).then(differ)
-    unit = "characters" if table["tokens"].null_count() else "tokens"
-    return {
-        "score": SCORE,
-        "right": RIGHT,
-        **({f"pass@{k}": at_first(item, passed)} if k > 1 else {}),
-        "answered": pl.col("answered"),
-        "with variance": at_first(group, in_groups),
-        "truncated": pl.col("truncated"),
-        "level": pl.col("level"),
-        unit: pl.col(unit),
-    }
-
-
 def parts_of_runs(table: pl.DataFrame) -> list[Part]:
     """Return the parts of all runs, in the order of their names."""
-    figures = _figures(table)
-    table = table.with_columns(
-        value.alias(f"of {name}") for name, value in figures.items()
-    )
     level = pl.format("{} to {}", TENTH.round(1), (TENTH + 0.1).round(1))
     levels = table.drop_nulls("level").with_columns(kind=pl.lit("level"), name=level)
     samples = pl.concat([with_parts(table), levels])
     by = ["result", *PART]
+    in_groups = samples.filter(HAS_SCORE).group_by(*by, "task", "item", "group")
+    groups = in_groups.agg(pl.len(), differ=SCORE.n_unique() > 1)
+    k = completions_of_most_items(table)
+    unit = "characters" if table["tokens"].null_count() else "tokens"
     means = {
-        name: estimates(samples, pl.col(f"of {name}"), by, within=WITHIN.get(name))
-        for name in figures
+        "score": estimates(samples, by=by),
+        "right": estimates(samples, RIGHT, by),
+        f"pass@{k}": best_of_items(samples, RIGHT, by, k),
+        "answered": estimates(samples, pl.col("answered"), by),
+        "with variance": estimates(
+            groups.filter(pl.col("len") > 1), pl.col("differ"), by
+        ),
+        "truncated": estimates(samples, pl.col("truncated"), by),
+        "level": estimates(samples, pl.col("level"), by),
+        unit: estimates(samples, pl.col(unit), by, within=(0.0, math.inf)),
     }
     counts = samples.group_by(by).agg(
         rollouts=pl.len(), items=pl.col("item").n_unique()
