@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import itertools
 import json
 import logging
 import os
@@ -27,7 +28,7 @@ from rg_env.cli.command import workers as pool_of
 from rg_env.errors import SettingError, counted, on_one_line, printable
 from rg_env.executor import in_thread
 from rg_env.places import check_writable
-from rg_env.results.samples import SCORES, Sample
+from rg_env.results.samples import SCORES, batched
 from rg_env.results.sources import Sources, files_of
 from rg_env.results.terminal import WorkProgress
 from rg_env.run.group import Group
@@ -252,15 +253,15 @@ async def _rescore(
             await in_thread(lambda: rows.extend(map(row_of, file.samples())))
         progress = end.enter_context(WorkProgress("rescore", sources.total_kb, "kB"))
         table = Table(rows, sources, progress)
-        missing = list if file is None else file.missing
+        new = sources.samples() if file is None else file.missing(sources.samples())
         sinks: list[Sink] = [table] if file is None else [file, table]
         if cluster is None:
-            source = SavedItems(sources.samples(), missing, by_item, SAMPLES_AT_ONCE)
+            items = map(by_item, batched(new, SAMPLES_AT_ONCE))
+            source = SavedItems(itertools.chain.from_iterable(items))
             await rescore(source, Rescoring(pool, library), sinks)
         else:
+            source = SavedItems(batched(new, SAMPLES_A_CALL))
             calls = cluster.cpus * CALLS_A_CORE
-            at_once = max(SAMPLES_AT_ONCE, calls * SAMPLES_A_CALL)
-            source = SavedItems(sources.samples(), missing, in_calls, at_once)
             await rescore(source, OnCluster(cluster, modules), sinks, calls)
 
 
@@ -288,12 +289,6 @@ class Table:
                 logger.warning("the first without a score: %s", why)
         new_kb = self._sources.read_kb - self._progress.done
         self._progress.advance(f"{len(self._rows)} scored", new_kb)
-
-
-def in_calls(samples: Sequence[Sample]) -> Iterator[Sequence[Sample]]:
-    """Return the samples of each call to a cluster."""
-    for start in range(0, len(samples), SAMPLES_A_CALL):
-        yield samples[start : start + SAMPLES_A_CALL]
 
 
 class OnCluster:

@@ -15,7 +15,6 @@ which `<think>` and `<answer>` disappear and a model's HTML is live.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import logging
 import re
@@ -36,7 +35,7 @@ from rg_env.library.baselines import guessing_notes
 from rg_env.places import new_folder
 from rg_env.results import report_numbers as numbers
 from rg_env.results.estimates import row_of, table_of
-from rg_env.results.samples import Sample
+from rg_env.results.samples import Sample, batched
 from rg_env.results.sources import Sources, files_of, metrics_beside
 from rg_env.results.terminal import WorkProgress
 from rg_env.reward.score import OUTCOMES
@@ -45,10 +44,8 @@ from rg_env.settings.program_settings import SIMULATED
 logger = logging.getLogger(__name__)
 
 SAMPLES = "samples.js"
-OWN = re.compile(
-    r"index\.html|(report|overview|samples|texts-\d{4,})\.js|(datatables|uplot)\.(js|css)"
-)
-"""The files of a report, perhaps of an earlier version, which another one replaces."""
+OWN = re.compile(r"index\.html|(report|samples|texts-\d{4,})\.js")
+"""The files of a report, which another one replaces."""
 
 # Characters; the middle of a longer text is left out, with a line that says so.
 LONGEST_TEXT = 32_000
@@ -103,8 +100,7 @@ def _read(
     found: numbers.Found = {}
     rows = []
     previews = []
-    chunks = iter(lambda: list(itertools.islice(samples, CHUNK)), [])
-    for number, chunk in enumerate(chunks, 1):
+    for number, chunk in enumerate(batched(samples, CHUNK), 1):
         texts = []
         for sample in chunk:
             row = sample.row

@@ -7,7 +7,8 @@ two models, or of a run of ours and a published one, without a common numbering.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Mapping
+import itertools
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from rg_env.reward.extraction import FORMAT_FAILURES
@@ -71,6 +72,11 @@ def grouped(
     for thing in things:
         by_item.setdefault(key(thing), []).append(thing)
     return by_item
+
+
+def batched(things: Iterator[T], size: int) -> Iterator[list[T]]:
+    """Return lists of as many things, the last one perhaps shorter."""
+    return iter(lambda: list(itertools.islice(things, size)), [])
 
 
 def finite(value: Any) -> float | None:
