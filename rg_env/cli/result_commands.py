@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import itertools
 import json
 import logging
 import os
@@ -21,7 +20,7 @@ from rg_env.cli.command import (
     flag,
     json_option,
     option,
-    rendered,
+    paths_argument,
     task_modules_option,
 )
 from rg_env.cli.command import workers as pool_of
@@ -30,7 +29,7 @@ from rg_env.executor import in_thread
 from rg_env.places import check_writable
 from rg_env.results.samples import SCORES, batched
 from rg_env.results.sources import Sources, files_of
-from rg_env.results.terminal import WorkProgress
+from rg_env.results.terminal import WorkProgress, rendered
 from rg_env.run.group import Group
 from rg_env.run.loop import Sink
 from rg_env.workers.worker_pool import WorkerPool
@@ -47,13 +46,12 @@ SAMPLES_A_CALL = 100
 # Queued calls for each core of a cluster, so that none is idle.
 CALLS_A_CORE = 4
 
-paths_argument = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 
 # -- compare ---------------------------------------------------------------------------
 
 
 @command("compare data/evaluate data/evaluate_1")
-@click.argument("paths", nargs=-1, required=True, metavar="RESULT...")
+@paths_argument
 @flag("--tasks", text="Also compare each task")
 @flag("--pairs", text="Compare every pair, not each result with the first")
 @option(
@@ -68,8 +66,8 @@ def compare(
 ) -> int:
     """Show results side by side, paired by item.
 
-    A result is a file or folder of samples of evaluate or rescore, of dumps, of rows
-    of process, or of published results of reasoning-gym, where each run is one.
+    A result is a PATH: a file or folder of samples of evaluate or rescore, of dumps, of
+    rows of process, or of published results of reasoning-gym, where each run is one.
     """
     from rich.text import Text
 
@@ -103,18 +101,16 @@ def _results(
     by_path = [Sources(files_of([path])) for path in paths]
     results = dict[tuple[int, str], int]()
 
-    def rows(progress: WorkProgress) -> Iterator[Sequence[Any]]:
+    def rows() -> Iterator[Sequence[Any]]:
         for at, (path, sources) in enumerate(zip(paths, by_path, strict=True)):
             before = len(results)
-            for sample in sources.samples(progress):
+            for sample in sources.samples(f"reading {path}"):
                 key = (at, sample.row.get("run") or path)
                 yield row_of(sample, results.setdefault(key, len(results)))
             if len(results) == before:
                 raise sources.no_completion([path])
 
-    total = sum(sources.total_kb for sources in by_path)
-    with WorkProgress("reading", total, "kB") as progress:
-        table = table_of(rows(progress))
+    table = table_of(rows())
     names: list[str] = []
     for at, name in results:
         names.append(f"{name} ({at + 1})" if name in names else name)
@@ -256,11 +252,14 @@ async def _rescore(
         new = sources.samples() if file is None else file.missing(sources.samples())
         sinks: list[Sink] = [table] if file is None else [file, table]
         if cluster is None:
-            items = map(by_item, batched(new, SAMPLES_AT_ONCE))
-            source = SavedItems(itertools.chain.from_iterable(items))
+            items = (
+                of for some in batched(new, SAMPLES_AT_ONCE) for of in by_item(some)
+            )
+            source = SavedItems(Group(known=each) for each in items)
             await rescore(source, Rescoring(pool, library), sinks)
         else:
-            source = SavedItems(batched(new, SAMPLES_A_CALL))
+            batches = batched(new, SAMPLES_A_CALL)
+            source = SavedItems(Group(known=each) for each in batches)
             calls = cluster.cpus * CALLS_A_CORE
             await rescore(source, OnCluster(cluster, modules), sinks, calls)
 

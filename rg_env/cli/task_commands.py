@@ -22,6 +22,7 @@ from rg_env import shutdown
 from rg_env.cli.command import (
     Number,
     command,
+    names_argument,
     no_fixes_option,
     option,
     task_modules_option,
@@ -166,7 +167,7 @@ async def facts_of(
 
 
 @command("tasks '*_sorting' --category games")
-@click.argument("names", nargs=-1, metavar="[NAME_OR_GLOB]...")
+@names_argument
 @click.option("--category", multiple=True, help="Category of tasks; can be repeated")
 @task_modules_option
 def tasks(
@@ -314,7 +315,7 @@ def show(
 
 
 @command("doctor gcd '*_sorting' --items 8")
-@click.argument("names", nargs=-1, metavar="[NAME_OR_GLOB]...")
+@names_argument
 @task_modules_option
 @option("--items", click.IntRange(1, 10_000), 4, "Number of items for each task")
 def doctor(names: Sequence[str], task_modules: Sequence[str], items: int) -> int:

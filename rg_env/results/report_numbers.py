@@ -6,8 +6,6 @@ import contextlib
 import functools
 import json
 import math
-import re
-import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,27 +24,18 @@ from rg_env.results.estimates import (
     estimates,
     with_parts,
 )
+from rg_env.results.rows import RUN_ID
 from rg_env.results.samples import finite
 from rg_env.results.sources import METRICS
 from rg_env.reward.score import OUTCOMES
-from rg_env.run.dumps import METRICS_FOLDER
 
 # -- names -----------------------------------------------------------------------------
-
-RUN_ID = re.compile("(?:^|rollouts_)([0-9a-f-]{36})_")
-"""Begins the name of a run's metrics, and is in the names of its dump files."""
 
 Place = tuple[str, ...]
 """The parts of the path of a run; of dump files, "" and the first letters of its id."""
 
 Found = dict[tuple[Place, str | None], tuple[int, str | None]]
 """Place and model of a run to its number and the time of its first sample."""
-
-
-def metrics_of(dump: Path) -> Path:
-    """Return the path of the metrics of the run that wrote a dump file."""
-    match = RUN_ID.search(dump.name)
-    return dump.parent / METRICS_FOLDER / f"{match and match[1]}_{METRICS}"
 
 
 @functools.lru_cache(maxsize=4096)
@@ -122,10 +111,9 @@ def completions_of_most_items(table: pl.DataFrame) -> int:
 
     Runs with one completion of an item do not count.
     """
-    sizes = table.filter(HAS_SCORE).group_by("result", "item", maintain_order=True)
-    by_run = sizes.len().partition_by("result")
-    modes = [statistics.mode(of_run["len"]) for of_run in by_run]
-    return min((mode for mode in modes if mode > 1), default=1)
+    sizes = table.filter(HAS_SCORE).group_by("result", "item").len()
+    modes = sizes.group_by("result").agg(pl.col("len").mode().min())["len"]
+    return int(modes.filter(modes > 1).min() or 1)
 
 
 def parts_of_runs(table: pl.DataFrame) -> list[Part]:

@@ -87,18 +87,17 @@ def _read(sample: Sample) -> tuple[str | None, str]:
 
 
 class SavedItems:
-    """The source of saved completions, in groups of which each is scored at once.
+    """The source of groups whose `known` has saved completions.
 
-    The groups are read in a thread.
+    They are read in a thread.
     """
 
-    def __init__(self, groups: Iterable[Sequence[Sample]]) -> None:
+    def __init__(self, groups: Iterable[Group]) -> None:
         self._groups = iter(groups)
 
     async def next(self) -> Group | None:
-        """Return the next group, whose `known` has its samples."""
-        known = await in_thread(next, self._groups, None)
-        return None if known is None else Group(known=known)
+        """Return the next group."""
+        return await in_thread(next, self._groups, None)
 
 
 def by_item(samples: Iterable[Sample]) -> Iterable[Sequence[Sample]]:
@@ -269,24 +268,12 @@ async def rescore(
     await Window().run_all(run, most)
 
 
-class Taken:
-    """The sink that keeps the new samples."""
-
-    def __init__(self) -> None:
-        self.samples: list[Sample] = []
-
-    async def take(self, group: Group) -> None:
-        """Keep the samples of a group."""
-        self.samples += group.data
-
-
 async def rescored(pool: WorkerPool, samples: Iterable[Sample]) -> list[Sample]:
     """Return samples scored again, in workers of a pool."""
     library = await read_library(pool)
-    taken = Taken()
-    source = SavedItems(by_item(samples))
-    await rescore(source, Rescoring(pool, library), [taken])
-    return taken.samples
+    groups = [Group(known=some) for some in by_item(samples)]
+    await rescore(SavedItems(groups), Rescoring(pool, library), [])
+    return [sample for group in groups for sample in group.data]
 
 
 @functools.cache

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,6 +21,8 @@ from rg_env.executor import in_thread, release_gil
 from rg_env.installation import VERSION
 from rg_env.line_file import LineFile, encode_group, quick, readable
 from rg_env.logs import is_sampled
+from rg_env.results.sources import METRICS
+from rg_env.run.dumps import METRICS_FOLDER
 from rg_env.run.group import Ending, Group, has_variance, listed, rollouts_in
 from rg_env.run.loop import RunStoppedError
 from rg_env.settings.environment_settings import affecting
@@ -130,6 +133,19 @@ def result_files(
             file.cut()
             yield file
         file.close()
+
+
+# -- metrics beside results ------------------------------------------------------------
+
+RUN_ID = re.compile("(?:^|rollouts_)([0-9a-f-]{36})_")
+"""Begins the name of a run's metrics, and is in the names of its dump files."""
+
+
+def metrics_beside(file: Path) -> Path:
+    """Return the path of the metrics of the run that wrote dumps or rows."""
+    if match := RUN_ID.search(file.name):
+        return file.parent / METRICS_FOLDER / f"{match[1]}_{METRICS}"
+    return file.with_name(f"{file.name.removesuffix('.jsonl')}_{METRICS}")
 
 
 # -- rows ------------------------------------------------------------------------------

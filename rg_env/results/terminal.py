@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 
 from rich import box
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 from rich.text import Text
@@ -24,10 +24,15 @@ PIPE_WIDTH = 1000
 LINE_EVERY_S = 10.0
 
 
-def width_of(console: Console) -> int:
-    """Return the columns that a table may have."""
-    has_width = console.is_terminal or "COLUMNS" in os.environ
-    return console.width if has_width else PIPE_WIDTH
+def rendered(*parts: RenderableType) -> str:
+    """Return the terminal's text of tables and texts; a pipe has room for all."""
+    console = Console(highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = PIPE_WIDTH
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
 class NumberTable(Table):
