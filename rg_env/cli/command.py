@@ -110,9 +110,6 @@ task_modules_option = click.option(
 names_argument = click.argument("names", nargs=-1, metavar="[NAME_OR_GLOB]...")
 paths_argument = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 json_option = flag("--json", "as_json", text="Print one JSON document instead")
-no_fixes_option = flag(
-    "--no_fixes", text="Use the library's own scorers, without corrections"
-)
 
 
 # -- workers ---------------------------------------------------------------------------

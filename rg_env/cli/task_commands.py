@@ -22,8 +22,8 @@ from rg_env import shutdown
 from rg_env.cli.command import (
     Number,
     command,
+    flag,
     names_argument,
-    no_fixes_option,
     option,
     task_modules_option,
     workers,
@@ -284,7 +284,7 @@ async def _values(
 @option("--level", Number(0, 1), None, "Level; else the library's defaults")
 @option("--seed", click.IntRange(0, MAX_ENTRY_SEED), None, "Seed of the item")
 @option("--answer", str, None, "Answer to score")
-@no_fixes_option
+@flag("--no_fixes", text="Use the library's own scorers, without corrections")
 @task_modules_option
 def show(
     task: str,

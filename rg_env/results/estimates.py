@@ -74,11 +74,10 @@ NO_PAIR |= {"only_first": 0, "only_second": 0}
 
 def plain(numbers: Mapping[str, Any]) -> dict[str, Any]:
     """Return numbers as JSON has them."""
-
-    def value(of: Any) -> Any:
-        return dataclasses.asdict(of) if isinstance(of, Estimate) else of
-
-    return {name: value(of) for name, of in numbers.items()}
+    return {
+        name: dataclasses.asdict(of) if isinstance(of, Estimate) else of
+        for name, of in numbers.items()
+    }
 
 
 # -- tables ----------------------------------------------------------------------------
@@ -298,11 +297,12 @@ def paired(
     """Return for each part the second result less the first one, on shared items."""
     a = pl.col("a")
     b = pl.col("b")
-    of = {name: pl.col("result") == n for name, n in (("a", first), ("b", second))}
+    is_first = pl.col("result") == first
+    is_second = pl.col("result") == second
     items = (
-        table.filter(HAS_SCORE, of["a"] | of["b"])
+        table.filter(HAS_SCORE, is_first | is_second)
         .group_by(*by, "task", "item", maintain_order=True)
-        .agg(**{name: SCORE.filter(is_of).mean() for name, is_of in of.items()})
+        .agg(a=SCORE.filter(is_first).mean(), b=SCORE.filter(is_second).mean())
     )
     by_item = estimates(items, b - a, by=by, within=(-1.0, 1.0))
     by_task = _by_task(items, b - a, by=by, within=(-1.0, 1.0))

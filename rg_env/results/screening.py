@@ -74,14 +74,13 @@ class TaskScreen:
 
 
 def _sums(row: Row) -> Sums:
-    sums: Any = {
-        "groups": 1,
-        "varied": has_variance(row["scores"]),
-        "completions": len(row["scores"]),
-        "scores": sum(row["task_scores"]),
-        "cut": row["finish_reasons"].count(TRUNCATED),
-    }
-    return Sums(sums)
+    return Sums(
+        groups=1,
+        varied=has_variance(row["scores"]),
+        completions=len(row["scores"]),
+        scores=sum(row["task_scores"]),
+        cut=row["finish_reasons"].count(TRUNCATED),
+    )
 
 
 def _share(bands: Iterable[Sums]) -> Estimate | None:
