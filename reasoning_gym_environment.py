@@ -77,8 +77,8 @@ from rg_env.executor import in_thread
 from rg_env.inference.client import Client
 from rg_env.inference.servers import Servers
 from rg_env.installation import TOKENIZER_FOLDER
-from rg_env.results.result_files import take_over_rows
-from rg_env.results.screen_settings import ScreenRun
+from rg_env.results.rows import take_over_rows
+from rg_env.results.screening import ScreenRun
 from rg_env.results.sources import METRICS
 from rg_env.reward.prompt import SYSTEM_PROMPT
 from rg_env.run.checkpoints import Checkpoints

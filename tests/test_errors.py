@@ -1,24 +1,20 @@
 """Errors: a sentence that names the field, what was found and what is nearest."""
 
+import pytest
+
 from rg_env.errors import unknown_name
 
 TASKS = ["lcm", "gcd", "number_sorting"]
 
 
-def test_a_misspelled_name_meets_its_nearest():
-    error = unknown_name("tasks", "number_sortign", TASKS, "task")
-    assert str(error) == (
-        "tasks: unknown task 'number_sortign'; did you mean 'number_sorting'?"
-    )
-
-
-def test_a_name_unlike_all_others_meets_the_list():
-    error = unknown_name("tasks", "zzzzzz", TASKS, "task")
-    assert str(error) == (
-        "tasks: unknown task 'zzzzzz'; expected one of gcd, lcm, number_sorting"
-    )
-
-
-def test_a_name_where_nothing_is_allowed_says_so():
-    error = unknown_name("task_params.x", "size", [], "parameter")
-    assert str(error) == "task_params.x: unknown parameter 'size'; there are none"
+@pytest.mark.parametrize(
+    ("name", "allowed", "expected"),
+    [
+        ("number_sortign", TASKS, "did you mean 'number_sorting'?"),
+        ("zzzzzz", TASKS, "expected one of gcd, lcm, number_sorting"),
+        ("size", [], "there are none"),
+    ],
+)
+def test_an_unknown_name_meets_its_nearest_or_the_list(name, allowed, expected):
+    error = unknown_name("tasks", name, allowed, "task")
+    assert str(error) == f"tasks: unknown task {name!r}; {expected}"

@@ -235,18 +235,17 @@ def test_any_group_arrives_as_the_host_would_send_it(groups):
     assert decoded(*encode_groups(groups)) == json.loads(json.dumps(groups))
 
 
-def test_short_bodies_go_as_they_are_and_long_ones_compressed():
-    for tokens, is_compressed in ((3, False), (500, True)):
-        body, headers = encode_groups(group(tokens, text="é \U0001f600"))
-        assert ("Content-Encoding" in headers) is is_compressed
-        assert decoded(body, headers) == group(tokens, text="é \U0001f600")
-
-
-def test_a_body_that_stays_on_this_machine_is_compressed_from_a_mebibyte_on():
-    for tokens, is_compressed in ((500, False), (50_000, True)):
-        body, headers = encode_groups(group(tokens, text="x"), is_far=False)
-        assert ("Content-Encoding" in headers) is is_compressed
-        assert decoded(body, headers) == group(tokens, text="x")
+@pytest.mark.parametrize(
+    ("tokens", "is_far", "is_compressed"),
+    [(3, True, False), (500, True, True), (500, False, False), (50_000, False, True)],
+)
+def test_long_bodies_are_compressed_on_this_machine_from_a_mebibyte_on(
+    tokens, is_far, is_compressed
+):
+    sent = group(tokens, text="é \U0001f600")
+    body, headers = encode_groups(sent, is_far=is_far)
+    assert ("Content-Encoding" in headers) is is_compressed
+    assert decoded(body, headers) == sent
 
 
 def test_half_a_character_in_a_message_is_replaced_because_the_api_cannot_send_it():

@@ -43,13 +43,6 @@ def test_without_a_signal_it_is_as_asyncio_runs_it(handlers):
     assert handlers_now() == handlers
 
 
-@pytest.mark.parametrize("number", shutdown.SIGNALS)
-def test_a_signal_cancels_and_is_the_status(number):
-    with pytest.raises(SystemExit) as end:
-        shutdown.run(sent(number))
-    assert end.value.code == 128 + number
-
-
 def test_an_error_is_raised_as_it_is(handlers):
     async def work():
         raise KeyError("x")

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.text import Text
 
 from rg_env.atropos import start_checks
 from rg_env.atropos.completions import Completions
@@ -23,9 +23,10 @@ from rg_env.atropos.hooks import Hooks, Own, group_at_work, own_method, working_
 from rg_env.atropos.rewards import GroupRewards
 from rg_env.executor import in_thread
 from rg_env.inference.connection import sampling_extra_of
-from rg_env.results.result_files import NUMBERS, EvaluationFiles, settings_text
+from rg_env.results.evaluation_files import NUMBERS, EvaluationFiles
+from rg_env.results.rows import settings_text
 from rg_env.results.samples import NOT_USED, Row, sample_of
-from rg_env.results.terminal import WorkProgress, width_of
+from rg_env.results.terminal import WorkProgress, rendered
 from rg_env.reward.score import outcome_of
 from rg_env.run.group import Group, Rollout
 from rg_env.run.loop import Run, Window
@@ -263,11 +264,10 @@ def _show(summary: EvalSummary, *, as_json: bool, with_tasks: bool) -> None:
     if as_json:
         print(json.dumps(summary.as_json(), indent=2))  # noqa: T201 - it was asked for
         return
-    console = Console()
-    console.width = width_of(console)
-    if summary.overall is not None:
-        console.print(summary.table(with_tasks=with_tasks))
+    tables = [] if summary.overall is None else [summary.table(with_tasks=with_tasks)]
     outcomes = ", ".join(f"{word} {n}" for word, n in summary.outcomes.items())
-    console.print(f"outcomes: {outcomes}", highlight=False)
+    lines = [f"outcomes: {outcomes}"]
     if summary.items_digest is not None:
-        console.print(f"items digest: {summary.items_digest}", highlight=False)
+        lines.append(f"items digest: {summary.items_digest}")
+    print(rendered(*tables, Text("
+".join(lines))))  # noqa: T201 - as above

@@ -1,10 +1,10 @@
-"""Shared parts of the commands: help, log, options, workers, tables."""
+"""Shared parts of the commands: help, log, options, workers."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,8 +12,6 @@ import click
 from rg_env import installation, logs
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from rg_env.workers.worker_pool import WorkerPool
 
 START = installation.COMMAND
@@ -61,13 +59,7 @@ class Command(click.Command):
 
 def loaded(env_cls: Any) -> Any:
     """Return a class of environments; `env_cls` may be a function that imports it."""
-    try:
-        return env_cls if isinstance(env_cls, type) else env_cls()
-    except Exception as error:
-        sentence = installation.explain(error)
-        if sentence is None:
-            raise
-        raise installation.InstallationError(sentence) from error
+    return env_cls if isinstance(env_cls, type) else env_cls()
 
 
 class Number(click.FloatRange):
@@ -115,34 +107,18 @@ task_modules_option = click.option(
     metavar="NAMES",
     help="Modules of your own tasks, as env.task_modules: names, or paths of .py",
 )
+names_argument = click.argument("names", nargs=-1, metavar="[NAME_OR_GLOB]...")
+paths_argument = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 json_option = flag("--json", "as_json", text="Print one JSON document instead")
-no_fixes_option = flag(
-    "--no_fixes", text="Use the library's own scorers, without corrections"
-)
 
 
-# -- workers and tables ----------------------------------------------------------------
+# -- workers ---------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def workers(count: int, task_modules: Sequence[str]) -> Iterator[WorkerPool]:
-    """Yield worker processes that know a user's own tasks."""
+def workers(count: int, task_modules: Sequence[str]) -> contextlib.closing[WorkerPool]:
+    """Return worker processes that know a user's own tasks, as a context."""
     from rg_env.library import worker_jobs
     from rg_env.workers.worker_pool import WorkerPool
 
-    pool = WorkerPool(count, preload=worker_jobs.preload_of(task_modules))
-    with contextlib.closing(pool):
-        yield pool
-
-
-def rendered(*parts: RenderableType) -> str:
-    """Return the terminal's text of tables and texts."""
-    from rich.console import Console  # 0.1 s, which most commands can save
-
-    from rg_env.results.terminal import width_of
-
-    console = Console(width=width_of(Console()), highlight=False)
-    with console.capture() as captured:
-        for part in parts:
-            console.print(part)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+    preload = worker_jobs.preload_of(task_modules)
+    return contextlib.closing(WorkerPool(count, preload=preload))

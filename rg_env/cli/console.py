@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from importlib import import_module
 from typing import Any, NoReturn
@@ -18,10 +17,11 @@ def main() -> NoReturn:
     the commands that use it do. Until a command runs, Ctrl-C ends the process: raised
     in an import, it would leave libraries half done.
     """
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
     failures.catch_the_rest()
     installation.check(installation.CORE)
+    from rg_env import shutdown
+
+    shutdown.stop_at_interrupt()
     from rg_env.cli.main import run_and_exit
 
     run_and_exit(env_class, sys.argv[1:])

@@ -12,7 +12,15 @@ from typing import Any
 import click
 
 from rg_env.adapters import files
-from rg_env.cli.command import HELP_NAMES, START, Number, command, flag, option
+from rg_env.cli.command import (
+    HELP_NAMES,
+    START,
+    Number,
+    command,
+    flag,
+    option,
+    paths_argument,
+)
 from rg_env.cli.options import (
     OF_STREAM,
     ExplicitSettings,
@@ -99,7 +107,7 @@ def items(
 
 
 @command("export sft data_dumps --out data/sft")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@paths_argument
 @option("--least_score", ABOVE_0, 1.0, "Minimum score of a completion")
 @option("--most_per_item", COUNT, 4, "Maximum rows per item")
 @flag("--with_evaluation", text="Include completions of evaluation items")
@@ -128,12 +136,9 @@ def sft(
             "with_evaluation": with_evaluation,
         }
     )
-    with (
-        files.new_export(out, "sft", form, how=card) as export,
-        WorkProgress("export", sources.total_kb, "kB") as progress,
-    ):
+    with files.new_export(out, "sft", form, how=card) as export:
         lost = export.left_out
-        read = sources.samples(progress)
+        read = sources.samples("export")
         samples = files.usable(read, lost, with_evaluation=with_evaluation)
         export.write("train", files.sft_rows(samples, least_score, most_per_item, lost))
         if not export.tasks and sources.unread:

@@ -14,15 +14,17 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
+import re
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any
 
 import click
+import yaml
 from pydantic import BaseModel, Field, ValidationInfo, field_validator
 
-from rg_env import yaml_text
 from rg_env.cli.command import Command, at_once
 from rg_env.errors import SettingError, nearest, shown
 from rg_env.installation import RUNS_WRITE_IN
@@ -31,7 +33,6 @@ from rg_env.settings.environment_settings import CheckedSettings
 from rg_env.settings.program_settings import CheckedServer, LaunchSettings
 from rg_env.settings.setting_types import CheckedModel, kinds
 from rg_env.stream.tasks import Tasks
-from rg_env.yaml_text import YamlError
 
 logger = logging.getLogger(__name__)
 
@@ -130,10 +131,7 @@ class SettingOption(click.Option):
             return [part.strip() for part in text.split(",")]
         if not {list, dict} & self.kinds.keys():
             return text
-        try:
-            return yaml_text.load(text)
-        except YamlError as error:
-            raise SettingError(f"{self.path}: {error}") from error
+        return load_yaml(text, self.path)
 
 
 def _words(kind: Any) -> Sequence[str]:
@@ -141,6 +139,40 @@ def _words(kind: Any) -> Sequence[str]:
         return [str(member.value) for member in kind]
     is_choice = typing.get_origin(kind) is typing.Literal
     return list(map(str, typing.get_args(kind))) if is_choice else ()
+
+
+# -- YAML ------------------------------------------------------------------------------
+
+
+class _Loader(yaml.SafeLoader):
+    """A loader that refuses duplicate keys, because only one of two would count."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
+        seen = set()
+        for key, _ in node.value:
+            if key.tag != "tag:yaml.org,2002:merge" and str(key.value) in seen:
+                raise ValueError(
+                    f"line {key.start_mark.line + 1}: a second {key.value}"
+                )
+            seen.add(str(key.value))
+        return super().construct_mapping(node, deep)
+
+
+# `None` is Python's null, and that of the command line.
+_Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile("None$"), ["N"])
+
+
+def load_yaml(text: str, field: str) -> Any:
+    """Return the value of a text, None if it is empty; an error names `field`."""
+    try:
+        return yaml.load(text, _Loader)  # noqa: S506 - a safe loader
+    except yaml.MarkedYAMLError as error:  # its lines might contain a secret
+        mark = error.problem_mark or error.context_mark
+        place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "it"
+        why = f"{place}: {error.problem or error.context}"
+        raise SettingError(why, field) from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise SettingError(" ".join(str(error).split()), field) from error
 
 
 # -- explicit settings -----------------------------------------------------------------
@@ -203,9 +235,11 @@ def _read_file(path: str) -> dict[str, Any]:
     known = ExplicitSettings.model_fields
     where = f"--config: {shown(path)}"
     try:
-        content = yaml_text.read(path)
-    except YamlError as error:
-        raise SettingError(f"{where}: {error}") from error
+        text = Path(path).expanduser().read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise SettingError(why, where) from error
+    content = load_yaml(text, where)
     if not isinstance(content, dict) or not {*content} & {*known}:
         raise SettingError(f"{where} has none of the sections `env` and `openai`")
     for name in [name for name in content if name not in known]:

@@ -20,16 +20,16 @@ from rg_env.cli.command import (
     flag,
     json_option,
     option,
-    rendered,
+    paths_argument,
     task_modules_option,
 )
 from rg_env.cli.command import workers as pool_of
 from rg_env.errors import SettingError, counted, on_one_line, printable
 from rg_env.executor import in_thread
 from rg_env.places import check_writable
-from rg_env.results.samples import SCORES, Sample
+from rg_env.results.samples import SCORES, batched
 from rg_env.results.sources import Sources, files_of
-from rg_env.results.terminal import WorkProgress
+from rg_env.results.terminal import WorkProgress, rendered
 from rg_env.run.group import Group
 from rg_env.run.loop import Sink
 from rg_env.workers.worker_pool import WorkerPool
@@ -46,13 +46,12 @@ SAMPLES_A_CALL = 100
 # Queued calls for each core of a cluster, so that none is idle.
 CALLS_A_CORE = 4
 
-paths_argument = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 
 # -- compare ---------------------------------------------------------------------------
 
 
 @command("compare data/evaluate data/evaluate_1")
-@click.argument("paths", nargs=-1, required=True, metavar="RESULT...")
+@paths_argument
 @flag("--tasks", text="Also compare each task")
 @flag("--pairs", text="Compare every pair, not each result with the first")
 @option(
@@ -67,8 +66,8 @@ def compare(
 ) -> int:
     """Show results side by side, paired by item.
 
-    A result is a file or folder of samples of evaluate or rescore, of dumps, of rows
-    of process, or of published results of reasoning-gym, where each run is one.
+    A result is a PATH: a file or folder of samples of evaluate or rescore, of dumps, of
+    rows of process, or of published results of reasoning-gym, where each run is one.
     """
     from rich.text import Text
 
@@ -102,18 +101,16 @@ def _results(
     by_path = [Sources(files_of([path])) for path in paths]
     results = dict[tuple[int, str], int]()
 
-    def rows(progress: WorkProgress) -> Iterator[Sequence[Any]]:
+    def rows() -> Iterator[Sequence[Any]]:
         for at, (path, sources) in enumerate(zip(paths, by_path, strict=True)):
             before = len(results)
-            for sample in sources.samples(progress):
+            for sample in sources.samples(f"reading {path}"):
                 key = (at, sample.row.get("run") or path)
                 yield row_of(sample, results.setdefault(key, len(results)))
             if len(results) == before:
                 raise sources.no_completion([path])
 
-    total = sum(sources.total_kb for sources in by_path)
-    with WorkProgress("reading", total, "kB") as progress:
-        table = table_of(rows(progress))
+    table = table_of(rows())
     names: list[str] = []
     for at, name in results:
         names.append(f"{name} ({at + 1})" if name in names else name)
@@ -252,15 +249,18 @@ async def _rescore(
             await in_thread(lambda: rows.extend(map(row_of, file.samples())))
         progress = end.enter_context(WorkProgress("rescore", sources.total_kb, "kB"))
         table = Table(rows, sources, progress)
-        missing = list if file is None else file.missing
+        new = sources.samples() if file is None else file.missing(sources.samples())
         sinks: list[Sink] = [table] if file is None else [file, table]
         if cluster is None:
-            source = SavedItems(sources.samples(), missing, by_item, SAMPLES_AT_ONCE)
+            items = (
+                of for some in batched(new, SAMPLES_AT_ONCE) for of in by_item(some)
+            )
+            source = SavedItems(Group(known=each) for each in items)
             await rescore(source, Rescoring(pool, library), sinks)
         else:
+            batches = batched(new, SAMPLES_A_CALL)
+            source = SavedItems(Group(known=each) for each in batches)
             calls = cluster.cpus * CALLS_A_CORE
-            at_once = max(SAMPLES_AT_ONCE, calls * SAMPLES_A_CALL)
-            source = SavedItems(sources.samples(), missing, in_calls, at_once)
             await rescore(source, OnCluster(cluster, modules), sinks, calls)
 
 
@@ -288,12 +288,6 @@ class Table:
                 logger.warning("the first without a score: %s", why)
         new_kb = self._sources.read_kb - self._progress.done
         self._progress.advance(f"{len(self._rows)} scored", new_kb)
-
-
-def in_calls(samples: Sequence[Sample]) -> Iterator[Sequence[Sample]]:
-    """Return the samples of each call to a cluster."""
-    for start in range(0, len(samples), SAMPLES_A_CALL):
-        yield samples[start : start + SAMPLES_A_CALL]
 
 
 class OnCluster:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rg_env import logs, shutdown
-from rg_env.cli.command import START, Number, flag, loaded, option, rendered
+from rg_env.cli.command import START, Number, flag, json_option, loaded, option
 from rg_env.cli.options import ExplicitSettings, SettingsCommand, options
 from rg_env.errors import RunError, SettingError, not_allowed, shown
 from rg_env.installation import COMMAND, PROGRAM, PROJECT
@@ -23,7 +23,7 @@ from rg_env.settings.program_settings import LaunchSettings
 from rg_env.settings.setting_types import SECRET
 
 if TYPE_CHECKING:
-    from rg_env.results.screen_settings import ScreenRun
+    from rg_env.results.screening import ScreenRun
 
 logger = logging.getLogger(__name__)
 
@@ -106,15 +106,13 @@ def process(command: SettingsCommand, given: ExplicitSettings) -> int:
 def _write_rows(env: Any) -> None:
     """Run `process`; also report the rows of a failed run, unless a signal came."""
     from rg_env.results.report import report_of
-    from rg_env.results.sources import metrics_beside
 
     try:
         asyncio.run(env.process_manager())
     finally:
         path = Path(env.config.data_path_to_save_groups)
         folder = path.with_name(f"{path.name.removesuffix('.jsonl')}_report")
-        paths = [path, metrics_beside(path)]
-        if page := report_of(paths, folder, title=f"Groups in {path.name}"):
+        if page := report_of([path], folder, title=f"Groups in {path.name}"):
             print(f"rows: {path}\nreport: {page}")
 
 
@@ -124,14 +122,14 @@ def _write_rows(env: Any) -> None:
         "data_dir_to_save_evals": time.strftime("data/evaluate_%Y%m%d_%H%M%S")
     },
 )
-@flag("--json", text="Print the results as one JSON document instead of a table")
+@json_option
 @flag("--tasks", text="Show a row for each task in the table")
 def evaluate(
-    command: SettingsCommand, given: ExplicitSettings, json: bool, tasks: bool
+    command: SettingsCommand, given: ExplicitSettings, as_json: bool, tasks: bool
 ) -> int:
     """Measure a model on the fixed evaluation items."""
     env = build(command, given)
-    env._evaluation.shows_json = json
+    env._evaluation.shows_json = as_json
     env._evaluation.shows_tasks = tasks
     asyncio.run(env._run_evaluate())
     if (folder := env._evaluation.folder) is not None:
@@ -172,8 +170,8 @@ def screen(
     file that selects the tasks and levels with reward variance in their groups.
     """
     from rg_env.line_file import read_groups
-    from rg_env.results.screen_settings import ScreenRun, screen_text
-    from rg_env.results.screening import screen_rows, table_for
+    from rg_env.results.screening import ScreenRun, screen_rows, screen_text, table_for
+    from rg_env.results.terminal import rendered
 
     if out.suffix != ".yaml":
         raise not_allowed("--out", str(out), "*.yaml")
@@ -199,7 +197,7 @@ def screen(
 
 def _check_screen(out: Path) -> None:
     """Refuse a file that cannot be written, or an existing one not from `screen`."""
-    from rg_env.results.screen_settings import HEAD
+    from rg_env.results.screening import HEAD
 
     check_writable("--out", out)
     if out.exists() and not out.read_bytes().startswith(HEAD.encode()):

@@ -35,22 +35,19 @@ _SECRET_FORM = re.compile(r"[\w.~-]{16,256}", re.ASCII)
 _ADVICE = "write one with `(umask 077; openssl rand -hex 32 > FILE)`"
 
 
-def address_options(port: int) -> Callable[[Any], Any]:
-    """Return a decorator that adds --host and --port to a command."""
+def server_options(port: int) -> Callable[[Any], Any]:
+    """Return a decorator that adds the options of an address and its clients."""
     text = "Address to listen on; 127.0.0.1 accepts only this machine, 0.0.0.0 any"
     host = option("--host", str, "127.0.0.1", text)
     number = option("--port", click.IntRange(0, 65_535), port, "Port; 0 is a free one")
-    return lambda function: host(number(function))
-
-
-def _client_options(function: Any) -> Any:
-    file_help = (
+    text = (
         "File with a secret that clients must put into the URL,"
         " http://HOST:PORT/SECRET, or send as a bearer token"
     )
-    hosts_help = "Further names by which clients reach this server, separated by commas"
-    secret = option("--secret_file", click.Path(), None, file_help)
-    return secret(option("--allowed_hosts", str, "", hosts_help)(function))
+    secret = option("--secret_file", click.Path(), None, text)
+    text = "Further names by which clients reach this server, separated by commas"
+    names = option("--allowed_hosts", str, "", text)
+    return lambda function: host(number(secret(names(function))))
 
 
 def is_near(listener: socket.socket) -> bool:
@@ -105,8 +102,7 @@ def _serve(name: str, listener: socket.socket, served: Any, **options: Any) -> i
 
 
 @command("run-api --port 8000")
-@address_options(8000)
-@_client_options
+@server_options(8000)
 def run_api(host: str, port: int, **clients: Any) -> int:
     """Run the Atropos API. It is the framework's own API with faster encoding."""
     from atroposlib.api import app
@@ -129,11 +125,10 @@ def run_api(host: str, port: int, **clients: Any) -> int:
     fields=OF_STREAM,
     is_bare=True,
 )
-@address_options(8010)
+@server_options(8010)
 @flag("--gold", text="Include the reference answers of items")
 @flag("--mask_sample", text="Mask rows without a score; needs NeMo Gym 0.7 or newer")
 @flag("--openenv", text="Also serve the protocol of OpenEnv, at /ws")
-@_client_options
 def score_server(
     command: SettingsCommand,
     given: ExplicitSettings,

@@ -22,7 +22,8 @@ from rg_env import shutdown
 from rg_env.cli.command import (
     Number,
     command,
-    no_fixes_option,
+    flag,
+    names_argument,
     option,
     task_modules_option,
     workers,
@@ -167,7 +168,7 @@ async def facts_of(
 
 
 @command("tasks '*_sorting' --category games")
-@click.argument("names", nargs=-1, metavar="[NAME_OR_GLOB]...")
+@names_argument
 @click.option("--category", multiple=True, help="Category of tasks; can be repeated")
 @task_modules_option
 def tasks(
@@ -284,7 +285,7 @@ async def _values(
 @option("--level", Number(0, 1), None, "Level; else the library's defaults")
 @option("--seed", click.IntRange(0, MAX_ENTRY_SEED), None, "Seed of the item")
 @option("--answer", str, None, "Answer to score")
-@no_fixes_option
+@flag("--no_fixes", text="Use the library's own scorers, without corrections")
 @task_modules_option
 def show(
     task: str,
@@ -324,7 +325,7 @@ def remarks(tasks: Sequence[TaskInfo]) -> list[str]:
 
 
 @command("doctor gcd '*_sorting' --items 8")
-@click.argument("names", nargs=-1, metavar="[NAME_OR_GLOB]...")
+@names_argument
 @task_modules_option
 @option("--items", click.IntRange(1, 10_000), 4, "Number of items for each task")
 def doctor(names: Sequence[str], task_modules: Sequence[str], items: int) -> int:

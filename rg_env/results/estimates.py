@@ -74,11 +74,10 @@ NO_PAIR |= {"only_first": 0, "only_second": 0}
 
 def plain(numbers: Mapping[str, Any]) -> dict[str, Any]:
     """Return numbers as JSON has them."""
-
-    def value(of: Any) -> Any:
-        return dataclasses.asdict(of) if isinstance(of, Estimate) else of
-
-    return {name: value(of) for name, of in numbers.items()}
+    return {
+        name: dataclasses.asdict(of) if isinstance(of, Estimate) else of
+        for name, of in numbers.items()
+    }
 
 
 # -- tables ----------------------------------------------------------------------------
@@ -236,13 +235,21 @@ def best_of(value: pl.Expr, k: int) -> pl.Expr:
     Source: "Evaluating large language models trained on code" (Chen et al., 2021).
     """
     n = value.count().cast(pl.Float64)
-    place = pl.int_range(value.count()).cast(pl.Float64)
-    # The value at place i is the best one of comb(i, k - 1) of the comb(n, k) draws.
-    share = k / n
-    for j in range(k - 1):
-        share = share * (place - j) / (n - 1 - j)
-    ordered = value.cast(pl.Float64).drop_nulls().sort()
+    worse = n - 1 - pl.int_range(value.count()).cast(pl.Float64)
+    # The best value is in k of n draws, and each next one is the best of those that
+    # have none before it: comb(worse, k - 1) of comb(n, k).
+    first = pl.when(worse == n - 1).then(k / n)
+    share = first.otherwise((worse + 2 - k) / (worse + 1)).cum_prod()
+    ordered = value.cast(pl.Float64).drop_nulls().sort(descending=True)
     return pl.when(n >= k).then((ordered * share).sum())
+
+
+def best_of_items(
+    table: pl.DataFrame, value: pl.Expr, by: Sequence[str], k: int
+) -> dict[Key, Estimate]:
+    """Return the mean of `best_of` over items, for each part, {} if k is 1."""
+    items = table.filter(HAS_SCORE).group_by(*by, "task", "item", maintain_order=True)
+    return estimates(items.agg(best_of(value, k)), by=by) if k > 1 else {}
 
 
 # -- results ---------------------------------------------------------------------------
@@ -265,11 +272,9 @@ def results(
         "by_task": _by_task(table, by=by),
         "right": estimates(table, RIGHT, by),
         "score_of_answered": estimates(table.filter(pl.col("answered")), by=by),
+        "best_of_k": best_of_items(table, SCORE, by, k),
+        "pass_at_k": best_of_items(table, RIGHT, by, k),
     }
-    items = table.filter(HAS_SCORE).group_by(*by, "task", "item", maintain_order=True)
-    for name, value in {"best_of_k": SCORE, "pass_at_k": RIGHT}.items():
-        best = items.agg(best_of(value, k)) if k > 1 else None
-        means[name] = {} if best is None else estimates(best, by=by)
     counts = table.group_by(by, maintain_order=True).agg(
         completions=SCORE.count(),
         answered=pl.col("answered").mean(),
@@ -292,11 +297,12 @@ def paired(
     """Return for each part the second result less the first one, on shared items."""
     a = pl.col("a")
     b = pl.col("b")
-    of = {name: pl.col("result") == n for name, n in (("a", first), ("b", second))}
+    is_first = pl.col("result") == first
+    is_second = pl.col("result") == second
     items = (
-        table.filter(HAS_SCORE, of["a"] | of["b"])
+        table.filter(HAS_SCORE, is_first | is_second)
         .group_by(*by, "task", "item", maintain_order=True)
-        .agg(**{name: SCORE.filter(is_of).mean() for name, is_of in of.items()})
+        .agg(a=SCORE.filter(is_first).mean(), b=SCORE.filter(is_second).mean())
     )
     by_item = estimates(items, b - a, by=by, within=(-1.0, 1.0))
     by_task = _by_task(items, b - a, by=by, within=(-1.0, 1.0))

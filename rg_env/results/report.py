@@ -15,7 +15,6 @@ which `<think>` and `<answer>` disappear and a model's HTML is live.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import logging
 import re
@@ -36,19 +35,17 @@ from rg_env.library.baselines import guessing_notes
 from rg_env.places import new_folder
 from rg_env.results import report_numbers as numbers
 from rg_env.results.estimates import row_of, table_of
-from rg_env.results.samples import Sample
-from rg_env.results.sources import Sources, files_of, metrics_beside
-from rg_env.results.terminal import WorkProgress
+from rg_env.results.rows import metrics_beside
+from rg_env.results.samples import Sample, batched
+from rg_env.results.sources import Sources, files_of
 from rg_env.reward.score import OUTCOMES
 from rg_env.settings.program_settings import SIMULATED
 
 logger = logging.getLogger(__name__)
 
 SAMPLES = "samples.js"
-OWN = re.compile(
-    r"index\.html|(report|overview|samples|texts-\d{4,})\.js|(datatables|uplot)\.(js|css)"
-)
-"""The files of a report, perhaps of an earlier version, which another one replaces."""
+OWN = re.compile(r"index\.html|(report|samples|texts-\d{4,})\.js")
+"""The files of a report, which another one replaces."""
 
 # Characters; the middle of a longer text is left out, with a line that says so.
 LONGEST_TEXT = 32_000
@@ -103,8 +100,7 @@ def _read(
     found: numbers.Found = {}
     rows = []
     previews = []
-    chunks = iter(lambda: list(itertools.islice(samples, CHUNK)), [])
-    for number, chunk in enumerate(chunks, 1):
+    for number, chunk in enumerate(batched(samples, CHUNK), 1):
         texts = []
         for sample in chunk:
             row = sample.row
@@ -150,12 +146,11 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
         SystemExit: A signal came; nothing of it is left.
     """
     files = [f for f in files_of(paths) if folder.resolve() not in f.resolve().parents]
-    beside = {of(file) for file in files for of in (metrics_beside, numbers.metrics_of)}
-    files += sorted(path for path in beside.difference(files) if path.is_file())
+    beside = {*map(metrics_beside, files)}.difference(files)
+    files += sorted(path for path in beside if path.is_file())
     sources = Sources(files)
-    shows = WorkProgress("report", sources.total_kb, "kB")
-    with new_folder(folder, _own_files) as new, shows as progress:
-        found, table, previews = _read(sources.samples(progress), new)
+    with new_folder(folder, _own_files) as new:
+        found, table, previews = _read(sources.samples("report"), new)
         # Last: they know of no less than the dumps.
         metrics = numbers.read_metrics(files)
         if not found and not metrics:

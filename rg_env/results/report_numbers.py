@@ -6,8 +6,6 @@ import contextlib
 import functools
 import json
 import math
-import re
-import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,31 +20,22 @@ from rg_env.results.estimates import (
     RIGHT,
     SCORE,
     Estimate,
-    best_of,
+    best_of_items,
     estimates,
     with_parts,
 )
+from rg_env.results.rows import RUN_ID
 from rg_env.results.samples import finite
 from rg_env.results.sources import METRICS
 from rg_env.reward.score import OUTCOMES
-from rg_env.run.dumps import METRICS_FOLDER
 
 # -- names -----------------------------------------------------------------------------
-
-RUN_ID = re.compile("(?:^|rollouts_)([0-9a-f-]{36})_")
-"""Begins the name of a run's metrics, and is in the names of its dump files."""
 
 Place = tuple[str, ...]
 """The parts of the path of a run; of dump files, "" and the first letters of its id."""
 
 Found = dict[tuple[Place, str | None], tuple[int, str | None, str | None]]
 """Place and model of a run to its number, and time and items of its first sample."""
-
-
-def metrics_of(dump: Path) -> Path:
-    """Return the path of the metrics of the run that wrote a dump file."""
-    match = RUN_ID.search(dump.name)
-    return dump.parent / METRICS_FOLDER / f"{match and match[1]}_{METRICS}"
 
 
 @functools.lru_cache(maxsize=4096)
@@ -113,9 +102,6 @@ def runs_of(
 # -- numbers of samples ----------------------------------------------------------------
 # 1 - 0.9 is less than 0.1.
 TENTH = (pl.col("level") * 10 + 1e-9).floor().clip(0, 9) / 10
-WITHIN = dict.fromkeys(("tokens", "characters"), (0.0, math.inf))
-"""Values that a figure can have, for one that is not in [0, 1]."""
-
 
 Part = dict[str, Any]
 """A run, or one of its categories, tasks or levels: `result`, `kind`, `name`, the
@@ -127,53 +113,32 @@ def completions_of_most_items(table: pl.DataFrame) -> int:
 
     Runs with one completion of an item do not count.
     """
-    sizes = table.filter(HAS_SCORE).group_by("result", "item", maintain_order=True)
-    by_run = sizes.len().partition_by("result")
-    modes = [statistics.mode(of_run["len"]) for of_run in by_run]
-    return min((mode for mode in modes if mode > 1), default=1)
-
-
-def _figures(table: pl.DataFrame) -> dict[str, pl.Expr]:
-    """Return each figure as a value of samples, the mean of which is shown.
-
-    The value of an item, or of a group, stands at its first sample alone.
-    """
-    item = ["result", "item"]
-    group = [*item, "group"]
-
-    def at_first(of: Sequence[str], value: pl.Expr) -> pl.Expr:
-        return pl.when(HAS_SCORE & (HAS_SCORE.cum_sum().over(of) == 1)).then(value)
-
-    k = completions_of_most_items(table)
-    passed = best_of(RIGHT, k).over(item)
-    differ = SCORE.drop_nulls().n_unique().over(group) > 1
-    in_groups = pl.when(SCORE.count().over(group) > 1).then(differ)
-    unit = "characters" if table["tokens"].null_count() else "tokens"
-    return {
-        "score": SCORE,
-        "right": RIGHT,
-        **({f"pass@{k}": at_first(item, passed)} if k > 1 else {}),
-        "answered": pl.col("answered"),
-        "with variance": at_first(group, in_groups),
-        "truncated": pl.col("truncated"),
-        "level": pl.col("level"),
-        unit: pl.col(unit),
-    }
+    sizes = table.filter(HAS_SCORE).group_by("result", "item").len()
+    modes = sizes.group_by("result").agg(pl.col("len").mode().min())["len"]
+    return int(modes.filter(modes > 1).min() or 1)
 
 
 def parts_of_runs(table: pl.DataFrame) -> list[Part]:
     """Return the parts of all runs, in the order of their names."""
-    figures = _figures(table)
-    table = table.with_columns(
-        value.alias(f"of {name}") for name, value in figures.items()
-    )
     level = pl.format("{} to {}", TENTH.round(1), (TENTH + 0.1).round(1))
     levels = table.drop_nulls("level").with_columns(kind=pl.lit("level"), name=level)
     samples = pl.concat([with_parts(table), levels])
     by = ["result", *PART]
+    in_groups = samples.filter(HAS_SCORE).group_by(*by, "task", "item", "group")
+    groups = in_groups.agg(pl.len(), differ=SCORE.n_unique() > 1)
+    k = completions_of_most_items(table)
+    unit = "characters" if table["tokens"].null_count() else "tokens"
     means = {
-        name: estimates(samples, pl.col(f"of {name}"), by, within=WITHIN.get(name))
-        for name in figures
+        "score": estimates(samples, by=by),
+        "right": estimates(samples, RIGHT, by),
+        f"pass@{k}": best_of_items(samples, RIGHT, by, k),
+        "answered": estimates(samples, pl.col("answered"), by),
+        "with variance": estimates(
+            groups.filter(pl.col("len") > 1), pl.col("differ"), by
+        ),
+        "truncated": estimates(samples, pl.col("truncated"), by),
+        "level": estimates(samples, pl.col("level"), by),
+        unit: estimates(samples, pl.col(unit), by, within=(0.0, math.inf)),
     }
     counts = samples.group_by(by).agg(
         rollouts=pl.len(), items=pl.col("item").n_unique()

@@ -13,12 +13,9 @@ whose item is not made again, or not used, has none, nor has one that was given 
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import functools
-import itertools
 import json
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +26,7 @@ from rg_env.library.installed_library import read_library
 from rg_env.library.registry import LibraryDescription
 from rg_env.library.task_check import is_unusable, why_no_entry
 from rg_env.line_file import LineFile, readable
-from rg_env.results.samples import SCORES, Sample, grouped
+from rg_env.results.samples import SCORES, Sample, grouped, sample_of
 from rg_env.results.sources import Sources
 from rg_env.reward.extraction import extract_answer
 from rg_env.reward.score import UNSCORED, Score, ScoringRules
@@ -90,37 +87,17 @@ def _read(sample: Sample) -> tuple[str | None, str]:
 
 
 class SavedItems:
-    """The source of saved completions, in groups of which each is scored at once.
+    """The source of groups whose `known` has saved completions.
 
-    Args:
-        samples: They are read in a thread, `at_once` at a time.
-        missing: Returns those that have no scores yet.
-        split: Returns the groups of some samples.
+    They are read in a thread.
     """
 
-    def __init__(
-        self,
-        samples: Iterator[Sample],
-        missing: Callable[[list[Sample]], list[Sample]],
-        split: Callable[[Sequence[Sample]], Iterable[Sequence[Sample]]],
-        at_once: int,
-    ) -> None:
-        self._samples = samples
-        self._missing = missing
-        self._split = split
-        self._at_once = at_once
-        self._groups = deque[Sequence[Sample]]()
+    def __init__(self, groups: Iterable[Group]) -> None:
+        self._groups = iter(groups)
 
     async def next(self) -> Group | None:
-        """Return the next group, whose `known` has its samples."""
-        while not self._groups:
-            batch = await in_thread(
-                lambda: [*itertools.islice(self._samples, self._at_once)]
-            )
-            if not batch:
-                return None
-            self._groups += self._split(self._missing(batch))
-        return Group(known=self._groups.popleft())
+        """Return the next group."""
+        return await in_thread(next, self._groups, None)
 
 
 def by_item(samples: Iterable[Sample]) -> Iterable[Sequence[Sample]]:
@@ -230,8 +207,7 @@ class Rescoring:
             **{key: sample.row[key] for key in (*KEPT, *ORIGIN) if key in sample.row},
             "reasoning_gym": self._library.release,
         }
-        same = {key: row[key] for key in ("category", "question", "score", "outcome")}
-        return dataclasses.replace(sample, **same, row=row)
+        return sample_of(row)
 
     async def _item(self, sample: Sample) -> tuple[dict[str, Any], Item]:
         """Make the item of a sample again; return its entry and the item."""
@@ -292,24 +268,12 @@ async def rescore(
     await Window().run_all(run, most)
 
 
-class Taken:
-    """The sink that keeps the new samples."""
-
-    def __init__(self) -> None:
-        self.samples: list[Sample] = []
-
-    async def take(self, group: Group) -> None:
-        """Keep the samples of a group."""
-        self.samples += group.data
-
-
 async def rescored(pool: WorkerPool, samples: Iterable[Sample]) -> list[Sample]:
     """Return samples scored again, in workers of a pool."""
     library = await read_library(pool)
-    taken = Taken()
-    source = SavedItems(iter(samples), list, by_item, at_once=ITEMS_AT_ONCE)
-    await rescore(source, Rescoring(pool, library), [taken])
-    return taken.samples
+    groups = [Group(known=some) for some in by_item(samples)]
+    await rescore(SavedItems(groups), Rescoring(pool, library), [])
+    return [sample for group in groups for sample in group.data]
 
 
 @functools.cache
@@ -359,11 +323,11 @@ class RescoredFile:
             self._done.add((sample.row["source"], sample.row["place"]))
             yield sample
 
-    def missing(self, samples: Iterable[Sample]) -> list[Sample]:
-        """Return the samples that it does not hold."""
-        return [
-            s for s in samples if (s.row["source"], s.row["place"]) not in self._done
-        ]
+    def missing(self, samples: Iterable[Sample]) -> Iterator[Sample]:
+        """Yield the samples that it does not hold."""
+        for sample in samples:
+            if (sample.row["source"], sample.row["place"]) not in self._done:
+                yield sample
 
     async def take(self, group: Group) -> None:
         """Append the new samples of a group, but those that are tried again."""

@@ -7,9 +7,8 @@ two models, or of a run of ours and a published one, without a common numbering.
 from __future__ import annotations
 
 import dataclasses
-import json
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from pathlib import Path
+import itertools
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from rg_env.reward.extraction import FORMAT_FAILURES
@@ -75,45 +74,24 @@ def grouped(
     return by_item
 
 
+def batched(things: Iterator[T], size: int) -> Iterator[list[T]]:
+    """Return lists of as many things, the last one perhaps shorter."""
+    return iter(lambda: list(itertools.islice(things, size)), [])
+
+
 def finite(value: Any) -> float | None:
     """Return a number; None for all else, and for what is too large for a float."""
     is_finite = type(value) in (int, float) and -1e300 < value < 1e300
     return value if is_finite else None
 
 
-# -- the lines of samples.jsonl --------------------------------------------------------
-
-
-def key_of(row: Row) -> str:
-    """Return what two lines about one completion have in common."""
-    names = ("task", "seed", "index", "question", "completion")
-    return json.dumps([row.get(name) for name in names])
-
-
-def brief(row: Row) -> Row:
-    """Return a line without what is on disk and need not be kept in memory."""
-    return {name: value for name, value in row.items() if name != "messages"}
-
-
 def sample_of(row: Row) -> Sample:
-    """Return the sample that a line is of."""
+    """Return the sample that a line of samples.jsonl is of."""
     return Sample(
         task=row["task"],
         category=row.get("category", ""),
         question=row.get("question", ""),
         score=row.get("score"),
         outcome=row["outcome"],
-        row=brief(row),
+        row=row,
     )
-
-
-def read_rows(path: Path) -> list[Row]:
-    """Read a file without messages, of several lines about one completion the last.
-
-    Raises:
-        OSError: It cannot be read.
-        ValueError: A line is no JSON.
-    """
-    with path.open(encoding="utf-8") as lines:
-        rows = map(brief, map(json.loads, lines))
-        return list({key_of(row): row for row in rows}.values())

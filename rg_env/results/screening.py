@@ -1,4 +1,8 @@
-"""From the groups of a screen to the tasks and levels that a run can learn from. Pure.
+"""`screen`: the tasks and levels that a run can learn from.
+
+A screen is a run of `process` with the settings of a run of `serve`: requests, lengths,
+scores and rewards are the same. But it samples the tasks in turn instead of by weight,
+spreads their levels evenly over the range, and uses items that the run will not sample.
 
 A model learns from groups whose rewards differ. The range of levels of each task is
 divided into bands. Bands at the ends of the range are dropped if they clearly have less
@@ -9,14 +13,29 @@ remaining levels.
 from __future__ import annotations
 
 import dataclasses
+import logging
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+import yaml
 from rich.table import Table
 
+from rg_env.errors import SettingError, counted, not_allowed
 from rg_env.results.estimates import Estimate, share_of
 from rg_env.results.samples import TRUNCATED, Row
 from rg_env.results.terminal import NumberTable
 from rg_env.run.group import has_variance
+from rg_env.settings.environment_settings import CHOICE_OF_TASKS
+from rg_env.stream.draws import Stream
+
+logger = logging.getLogger(__name__)
+
+# By default, a screen samples a share of the run's rollouts, at least 5 groups a task.
+SHARE_OF_RUN = 0.02
+LEAST_GROUPS = 5
+
+HEAD = "# Written by `screen`"  # a file that begins so may be replaced by a screen
 
 # Parts of a task's levels: with a hundred groups each share is known to 0.2.
 BANDS = 5
@@ -28,9 +47,9 @@ POOR = 0.5
 MOSTLY = 0.5
 
 Bounds = tuple[float, float]
-Sums = Sequence[float]
-"""Sums over groups: themselves, those with variance, completions, their scores, and how
-many were cut off."""
+Sums = Counter[str]
+"""Sums over groups: `groups`, those `varied`, `completions`, their `scores`, and how
+many were `cut` off."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,22 +74,18 @@ class TaskScreen:
 
 
 def _sums(row: Row) -> Sums:
-    return (
-        1,
-        has_variance(row["scores"]),
-        len(row["scores"]),
-        sum(row["task_scores"]),
-        sum(end == TRUNCATED for end in row["finish_reasons"]),
+    return Sums(
+        groups=1,
+        varied=has_variance(row["scores"]),
+        completions=len(row["scores"]),
+        scores=sum(row["task_scores"]),
+        cut=row["finish_reasons"].count(TRUNCATED),
     )
 
 
-def _total(parts: Iterable[Sums]) -> Sums:
-    return [sum(column) for column in zip([0] * 5, *parts, strict=True)]
-
-
-def _share(bands: Sequence[Sums]) -> Estimate | None:
-    groups, varied, *_ = map(int, _total(bands))
-    return share_of(varied, groups) if groups else None
+def _share(bands: Iterable[Sums]) -> Estimate | None:
+    sums = sum(bands, Sums())
+    return share_of(sums["varied"], sums["groups"]) if sums else None
 
 
 def _is_poor(end: Sequence[Sums], rest: Sequence[Sums]) -> bool:
@@ -106,24 +121,22 @@ def _task_screen(
 ) -> TaskScreen:
     low, high = bounds or (0.0, 0.0)
     number = BANDS if low < high else 1
-    bands: list[list[Sums]] = [[] for _ in range(number)]
+    bands = [Sums() for _ in range(number)]
     for level, sums in groups:
         place = ((level or 0.0) - low) / (high - low) if low < high else 0.0
-        bands[min(number - 1, int(place * number))].append(sums)
-    totals = [_total(band) for band in bands]
-    first, last = _remaining(totals)
-    kept = totals[first:last]
+        bands[min(number - 1, int(place * number))] += sums
+    first, last = _remaining(bands)
     width = (high - low) / number
     levels = bounds and (round(low + first * width, 4), round(low + last * width, 4))
-    count, _, completions, *means = _total(kept)
-    variance = _share(kept)
-    left_out = "no group"
-    if variance is not None:
-        means = [total / completions for total in means]
-        left_out = "too easy" if means[0] >= MOSTLY else "too hard"
-        left_out = "truncated" if means[1] >= MOSTLY else left_out
-        left_out = "" if variance.mean >= least_share else left_out
-    return TaskScreen(task, levels, int(count), variance, means, left_out)
+    kept = sum(bands[first:last], Sums())
+    if not kept:
+        return TaskScreen(task, levels, 0, None, (), "no group")
+    means = [kept[name] / kept["completions"] for name in ("scores", "cut")]
+    variance = share_of(kept["varied"], kept["groups"])
+    left_out = "too easy" if means[0] >= MOSTLY else "too hard"
+    left_out = "truncated" if means[1] >= MOSTLY else left_out
+    left_out = "" if variance.mean >= least_share else left_out
+    return TaskScreen(task, levels, kept["groups"], variance, means, left_out)
 
 
 def screen_rows(
@@ -140,7 +153,7 @@ def screen_rows(
     groups: dict[str, list[tuple[float | None, Sums]]]
     groups = {task: [] for task in sorted(bounds)}
     for row in rows:
-        if row["task"] in bounds:
+        if row["task"] in groups:
             groups[row["task"]].append((row["level"], _sums(row)))
     screens = [
         _task_screen(task, of, bounds[task], least_share) for task, of in groups.items()
@@ -162,3 +175,90 @@ def table_for(tasks: Sequence[TaskScreen]) -> Table:
             cells += "{:.2f} {:.0%}".format(*task.means).split()
         table.add_row(task.task, *cells, style="dim" if task.left_out else None)
     return table
+
+
+# -- the run ---------------------------------------------------------------------------
+
+
+def _drawn(setting: Any) -> Any:
+    """Return a setting of levels whose levels no result moves."""
+    return "random" if setting == "curriculum" else setting
+
+
+class ScreenRun:
+    """One screen of a run; `config` has the settings of the screen itself."""
+
+    def __init__(self, run: Any, groups_each: int | None, rows: str) -> None:
+        self._run = run
+        self._groups_each = groups_each
+        if run.group_size < 2:
+            allowed = "at least 2 in a screen: one rollout has no variance"
+            raise not_allowed("env.group_size", run.group_size, allowed)
+        levels = run.task_levels.items()
+        self.config = run.model_copy(
+            update={
+                "task_choice": "in_turn",
+                "shard_index": 0,
+                "num_shards": 1,
+                "complexity_mode": _drawn(run.complexity_mode),
+                "task_levels": {name: _drawn(setting) for name, setting in levels},
+                "ensure_scores_are_not_same": False,
+                "include_messages": True,
+                "data_path_to_save_groups": rows,
+                "use_wandb": False,
+            }
+        )
+
+    def begin(self, stream: Stream) -> int:
+        """Return how many groups are screened of what the run may sample."""
+        self._stream = stream
+        run = self._run
+        each = self._groups_each
+        tasks = [choice.task for choice in stream.choices]
+        if len(set(tasks)) < len(tasks):
+            why = "one is chosen with several parameters, which a screen cannot tell"
+            raise SettingError(f"env.tasks: {why} apart; keep one of them")
+        if each is None:
+            rollouts = max(0, run.total_steps) * max(0, run.batch_size)
+            share = int(SHARE_OF_RUN * rollouts / run.group_size / len(tasks))
+            each = max(LEAST_GROUPS, share)
+        groups = counted(each, "group")
+        logger.info("screen: %s of each of %s", groups, counted(len(tasks), "task"))
+        return each * len(tasks)
+
+    @property
+    def bounds(self) -> dict[str, Bounds | None]:
+        """Task to the range of its levels, None where they are not drawn from one."""
+        difficulty = self._stream.difficulty
+        rules = {c.task: difficulty.rules[c.task] for c in self._stream.choices}
+        return {t: r.bounds if r.mode == "random" else None for t, r in rules.items()}
+
+    def settings(
+        self, given: Mapping[str, Any], tasks: Sequence[TaskScreen]
+    ) -> dict[str, Any]:
+        """Return what the user has set, with the tasks that are kept, by section."""
+        kept = [task for task in tasks if not task.left_out]
+        difficulty = self._stream.difficulty
+        mode = self._run.complexity_mode
+        params = {c.task: dict(c.params) for c in self._stream.choices}
+        levels: dict[str, Any] = {
+            t.task: list(t.levels) if t.levels else difficulty.fixed_level(t.task)
+            for t in kept
+            if t.task in difficulty.scales
+        }
+        chosen = {
+            "tasks": [task.task for task in kept],
+            "task_weights": {task.task: round(task.share, 3) for task in kept},
+            "task_levels": {t: each for t, each in levels.items() if each != mode},
+            "task_params": {t.task: params[t.task] for t in kept if params[t.task]},
+        }
+        env = {n: v for n, v in given["env"].items() if n not in CHOICE_OF_TASKS}
+        return {**given, "env": env | {n: v for n, v in chosen.items() if v}}
+
+
+def screen_text(settings: Mapping[str, Any]) -> str:
+    """Return settings as YAML, in a file that the next screen may replace."""
+    text = yaml.safe_dump(
+        dict(settings), sort_keys=False, default_flow_style=None, width=88
+    )
+    return f"{HEAD}\n{text}"

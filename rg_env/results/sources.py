@@ -13,6 +13,7 @@ and `place` say where it is. What cannot be read is counted.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
@@ -220,11 +221,6 @@ def files_of(paths: Iterable[str]) -> list[Path]:
     return sorted(files, key=order)
 
 
-def metrics_beside(rows: Path) -> Path:
-    """Return the path of the metrics of the run that wrote a file of rows."""
-    return rows.with_name(f"{rows.name.removesuffix('.jsonl')}_{METRICS}")
-
-
 class Sources:
     """Reads the samples of files in their order.
 
@@ -241,16 +237,18 @@ class Sources:
         self.read_kb = 0.0
         self.total_kb = sum(file.stat().st_size for file in self._files) / KB
 
-    def samples(self, progress: WorkProgress | None = None) -> Iterator[Sample]:
-        """Yield the samples; `progress` is told of what was read."""
-        for file in self._files:
-            for number, line in _lines(file):
-                is_torn = file.suffix == PART and not line.endswith(b"\n")
-                if line.strip() and not is_torn:
-                    yield from self._samples_of(file, number, line)
-                self.read_kb += len(line) / KB
-                if progress is not None:
-                    progress.advance(by=len(line) / KB)
+    def samples(self, title: str = "") -> Iterator[Sample]:
+        """Yield the samples; with a title, show how much was read."""
+        shows = WorkProgress(title, self.total_kb, "kB") if title else None
+        with shows or contextlib.nullcontext():
+            for file in self._files:
+                for number, line in _lines(file):
+                    is_torn = file.suffix == PART and not line.endswith(b"\n")
+                    if line.strip() and not is_torn:
+                        yield from self._samples_of(file, number, line)
+                    self.read_kb += len(line) / KB
+                    if shows is not None:
+                        shows.advance(by=len(line) / KB)
 
     def _samples_of(self, file: Path, number: int, line: bytes) -> Iterator[Sample]:
         kind = "damaged"

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 
 from rich import box
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 from rich.text import Text
@@ -24,10 +24,15 @@ PIPE_WIDTH = 1000
 LINE_EVERY_S = 10.0
 
 
-def width_of(console: Console) -> int:
-    """Return the columns that a table may have."""
-    has_width = console.is_terminal or "COLUMNS" in os.environ
-    return console.width if has_width else PIPE_WIDTH
+def rendered(*parts: RenderableType) -> str:
+    """Return the terminal's text of tables and texts; a pipe has room for all."""
+    console = Console(highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = PIPE_WIDTH
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
 class NumberTable(Table):
@@ -36,7 +41,7 @@ class NumberTable(Table):
     A cell is folded if it must be: nothing of it is cut.
     """
 
-    def __init__(self, name: str, numbers: Sequence[str], title: str = "") -> None:
+    def __init__(self, name: str, numbers: Sequence[str], title: str) -> None:
         super().__init__(
             title=title,
             title_justify="left",
@@ -69,14 +74,12 @@ class WorkProgress:
 
     Args:
         title: What the work is, e.g. "evaluation".
-        total: Its size, in `unit`s; 0 if nobody knows, and then nothing of a bar stays.
+        total: Its size, in `unit`s.
         unit: The plural of what is counted.
         done: How much of it was done before.
     """
 
-    def __init__(
-        self, title: str, total: float = 0, unit: str = "", done: int = 0
-    ) -> None:
+    def __init__(self, title: str, total: float, unit: str, done: int = 0) -> None:
         self._title = title
         self._total = total
         self._unit = unit
@@ -94,12 +97,9 @@ class WorkProgress:
             BarColumn(bar_width=None, table_column=Column(ratio=1, min_width=8)),
             console=console,
             expand=True,
-            transient=not total,
             disable=not self._has_bar,
         )
-        self._task = self._bar.add_task(
-            self._line(), total=total or None, completed=done
-        )
+        self._task = self._bar.add_task(self._line(), total=total, completed=done)
 
     def __enter__(self) -> WorkProgress:
         """Show the bar."""
@@ -123,8 +123,6 @@ class WorkProgress:
 
     def _line(self, note: str = "") -> str:
         """Return how far it is, at which rate, and until when."""
-        if not self._total:
-            return self._title
         parts = [f"{self.done:.0f} of {self._total:.0f} {self._unit}"]
         rate = (self.done - self._before) / (time.monotonic() - self._began_s + 1e-9)
         if rate > 0 and self.done < self._total:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 
 import pytest
 from atroposlib.envs.server_handling.server_manager import ServerBaseline
@@ -69,6 +70,14 @@ def test_the_command_line_wins_over_yaml_and_yaml_over_defaults(tmp_path):
 # -- what is wrong ---------------------------------------------------------------------
 
 
+def assert_refused(argv, expected, capsys):
+    assert run_main(argv, None) == 2
+    printed = capsys.readouterr().err
+    assert printed.startswith("error: ") and expected in printed
+    assert printed.count("\n") == 1
+    assert "secret" not in printed
+
+
 @pytest.mark.parametrize(
     ("argv", "expected"),
     [
@@ -90,6 +99,8 @@ def test_the_command_line_wins_over_yaml_and_yaml_over_defaults(tmp_path):
         (["--env.task_weights", "{a: ["], "env.task_weights: line 1, column 6"),
         (["--openai.headers={a: [secret"], "openai.headers: line 1, column 1"),
         (["--config", "/nowhere.yaml"], "'/nowhere.yaml': No such file"),
+        (["--config", "."], "--config: '.': Is a directory"),
+        (["--config", sys.executable], "can't decode"),
         (["--env.tasks", "GCD"], "did you mean 'gcd'?"),
         (["demo", "--batch_size=9"], "is no multiple of"),
         (["score-server", "--complexity_mode", "hard"], "'hard' is not allowed"),
@@ -97,11 +108,7 @@ def test_the_command_line_wins_over_yaml_and_yaml_over_defaults(tmp_path):
     ],
 )
 def test_a_wrong_command_line_is_one_sentence_and_status_2(argv, expected, capsys):
-    assert run_main(argv, None) == 2
-    printed = capsys.readouterr().err
-    assert printed.startswith("error: ") and expected in printed
-    assert printed.count("\n") == 1
-    assert "secret" not in printed
+    assert_refused(argv, expected, capsys)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +158,11 @@ def test_a_place_that_cannot_be_written_is_known_before_any_work(
         ("env: 3", "--config.env: 3 is not allowed; expected a map"),
         ("env: {group_size: None}", "None is not allowed; expected a whole"),
         ("env: {}\ntesting: true", "testing: Must be false"),
-        ("env: {a: [", "line 1, column 11"),
+        ("env: {a: [secret", "line 1, column 17: "),
+        ("env: {}\nopenai: {}\nenv: {}", "line 3: a second env"),
+        ("env: {seed: 1, seed: 1}", "a second seed"),
+        ("!!python/object/apply:os.getpid []", "line 1, column 1: "),
+        ("env: 2026-99-99", "month must be in 1..12"),
         ("env: {}\ngroup_size: 4", "unknown option 'group_size'"),
         ("openai: []", "--config.openai"),
         ("openai: [{base_url: 'http://a/v1'}, {base_url: b}]", "openai.1.base_url"),
@@ -161,11 +172,7 @@ def test_a_place_that_cannot_be_written_is_known_before_any_work(
 def test_a_wrong_yaml_file_is_one_sentence_and_status_2(
     text, expected, tmp_path, capsys
 ):
-    assert run_main(["serve", "--config", yaml_file(tmp_path, text)], None) == 2
-    printed = capsys.readouterr().err
-    assert printed.startswith("error: ") and expected in printed
-    assert printed.count("\n") == 1
-    assert "secret" not in printed
+    assert_refused(["--config", yaml_file(tmp_path, text)], expected, capsys)
 
 
 @pytest.mark.processes
@@ -212,26 +219,24 @@ def test_an_openai_endpoint_is_not_queried_for_its_health_unless_told():
     assert [server.health_check for (server,) in both] == [False, True]
 
 
-def test_a_class_may_start_from_one_server_that_stands_in_no_list():
+@pytest.mark.parametrize(
+    ("start", "ports"),
+    [
+        (lambda servers: servers[0].model_copy(update={"model_name": "own"}), [9004]),
+        (lambda servers: ServerBaseline(model_name="own"), [9004, 9005, 9006, 9007]),
+    ],
+    ids=["one that stands in no list", "the four of a config without an address"],
+)
+def test_a_class_may_start_from_other_servers_than_a_list(start, ports):
     class Own(ReasoningGymEnv):
         @classmethod
         def config_init(cls):
-            env, (server,) = super().config_init()
-            return env, server
+            env, servers = super().config_init()
+            return env, start(servers)
 
-    _, (server,) = parsed("--openai.timeout", "7", env_cls=Own)
-    assert server.timeout == 7
-
-
-def test_a_class_may_start_from_the_four_servers_of_a_config_without_an_address():
-    class Own(ReasoningGymEnv):
-        @classmethod
-        def config_init(cls):
-            return super().config_init()[0], ServerBaseline(model_name="own")
-
-    _, servers = parsed("--openai.timeout", "7", env_cls=Own)
-    ports = [f"http://localhost:{port}/v1" for port in range(9004, 9008)]
-    assert [server.base_url for server in servers] == ports
+    _, servers = parsed("--openai.timeout=7", env_cls=Own)
+    urls = [f"http://localhost:{port}/v1" for port in ports]
+    assert [server.base_url for server in servers] == urls
     assert {(server.model_name, server.timeout) for server in servers} == {("own", 7)}
 
 

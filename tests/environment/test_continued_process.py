@@ -11,7 +11,7 @@ import pytest
 
 from rg_env.atropos.process_run import Processing
 from rg_env.line_file import read_groups
-from rg_env.results.result_files import settings_path
+from rg_env.results.rows import settings_path
 from rg_env.settings.program_settings import SIMULATED
 from tests.support.parts import (
     GUARD_S,
@@ -74,7 +74,7 @@ def test_killed_and_terminated_it_ends_with_the_rows_of_one_run(tmp_path, logged
     whole = tmp_path / "uninterrupted" / "rows.jsonl"
     assert run_main(["process", *command(SIMULATED, whole)]) == 0
     assert rows_of(path) == rows_of(whole)
-    assert f"continuing {path}: rows written {there}, wanted {MANY}" in logged.text
+    assert f"rows go to {path}: written {there}, wanted {MANY}" in logged.text
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "rows.jsonl",
         "rows.jsonl.settings.yaml",
@@ -146,7 +146,8 @@ def test_a_complete_file_is_left_as_it_is_and_its_number_1_is_continued(
     before = first.read_bytes()
     env, *_ = processed(tmp_path)
     assert env.config.data_path_to_save_groups == str(second)
-    assert f"rows go to {second}: {first} is complete ({GROUPS} rows)" in logged.text
+    assert f"not continued: {first} has its {GROUPS} rows" in logged.text
+    assert f"rows go to {second}: written 0, wanted {GROUPS}" in logged.text
     second.write_bytes(b"".join(second.read_bytes().splitlines(keepends=True)[:2]))
     assert processed(tmp_path)[1:] == (0, GROUPS - 2)
     assert rows_of(second) == rows_of(first)

@@ -10,7 +10,7 @@ import yaml
 
 from rg_env import Tasks
 from rg_env.inference import client, servers
-from rg_env.results.samples import grouped, read_rows, sample_of
+from rg_env.results.samples import grouped, sample_of
 from rg_env.results.summary import EvalSummary
 from rg_env.settings.program_settings import SIMULATED
 from rg_env.stream.group_scorer import GroupScorer, ScoringUnavailableError
@@ -73,9 +73,7 @@ def test_it_leaves_samples_numbers_and_settings_and_prints_its_tasks(
     assert saved["eval/items"] == 2 * len(FAST_TASKS)
     assert {f"eval/task/{task}" for task in FAST_TASKS} <= set(saved)
     assert saved["eval/right"] <= saved["eval/pass_at_k"] <= saved["eval/best_of_k"]
-    again = EvalSummary(
-        [sample_of(row) for row in read_rows(tmp_path / "samples.jsonl")]
-    )
+    again = EvalSummary([sample_of(row) for row in samples(tmp_path)])
     assert saved.pop("summary") == json.loads(json.dumps(again.as_json()))
     assert saved == again.metrics()
 
@@ -158,7 +156,7 @@ def test_what_was_interrupted_is_continued_and_queries_nothing_twice(tmp_path, l
     keys = {(row["task"], row["question"], row["completion"]) for row in found}
     assert len(keys) == len(found)
     assert numbers(tmp_path)["eval/items"] == len(FAST_TASKS)
-    assert f"2 of {len(found)} samples are there" in logged.text
+    assert f"2 of {len(found)} are there" in logged.text
 
 
 def test_an_evaluation_that_is_not_to_be_continued_stays_and_the_next_goes_beside_it(

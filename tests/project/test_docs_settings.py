@@ -6,9 +6,8 @@ import pytest
 import yaml
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env import yaml_text
 from rg_env.cli import run_commands
-from rg_env.cli.options import FIRST
+from rg_env.cli.options import FIRST, load_yaml
 from rg_env.inference.protocols import ROUTES
 from rg_env.library import worker_jobs
 from rg_env.library.scales import load_shipped
@@ -73,7 +72,7 @@ def test_an_example_sets_no_default_again(path):
     command = getattr(run_commands, name)(None)
     env, (server,) = command.start
     starts = {"env": env.model_dump(), "openai": server.model_dump(), "launch": {}}
-    content = yaml_text.read(path)
+    content = load_yaml(path.read_text(), str(path))
     parts = content.get("openai") or {}
     again = [name for name, v in content["env"].items() if starts["env"][name] == v]
     for part in [parts] if isinstance(parts, dict) else parts:

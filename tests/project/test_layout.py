@@ -21,7 +21,7 @@ HEAVY = {"atroposlib", "reasoning_gym", "torch", "transformers", "wandb"}
 GUARD_S = 120.0
 
 LEAVES = {"shutdown", "errors", "installation", "logs", "executor", "line_file"}
-LEAVES |= {"places", "serving", "yaml_text"}
+LEAVES |= {"places", "serving"}
 CORE = {"task_rules", "reward", "workers", "library", "stream"}
 MAY_IMPORT = {
     **{leaf: set() for leaf in LEAVES},
@@ -30,11 +30,10 @@ MAY_IMPORT = {
     "logs": {"errors"},
     "places": {"shutdown", "errors"},
     "serving": {"errors", "logs"},
-    "yaml_text": {"errors"},
     "task_rules": {"errors"},
     "reward": {"errors", "task_rules"},
     "workers": {"errors", "logs"},
-    "library": {"errors", "yaml_text", "task_rules", "reward", "workers"},
+    "library": {"errors", "task_rules", "reward", "workers"},
     "stream": LEAVES | CORE,
     "settings": LEAVES | CORE,
     "inference": LEAVES | {"reward", "settings"},

@@ -127,6 +127,12 @@ def test_the_best_of_k_is_the_mean_of_the_best_of_all_draws(k):
     assert found == (pytest.approx(fmean(draws)) if draws else None)
 
 
+def test_the_best_of_thousands_takes_no_longer_than_of_a_few():
+    scores = [0.0] * 15_999 + [1.0]
+    found = pl.DataFrame({"v": scores}).select(best_of(pl.col("v"), 12_000)).item()
+    assert found == pytest.approx(0.75)
+
+
 def test_the_best_of_k_is_of_the_items_that_have_k_completions():
     found = results(table(of([0.0, 0.5], [0.0, 1.0], 1.0)), k=2)[WHOLE]
     assert (found["best_of_k"].mean, found["pass_at_k"].mean) == (0.75, 0.5)

@@ -1,6 +1,6 @@
 """The folder of a report: what is in it, what it costs, and when it is there."""
 
-import json
+import re
 
 import pytest
 
@@ -15,6 +15,7 @@ from tests.support.reported import (
     read_page,
     read_script,
     rollout,
+    write_lines,
 )
 
 FIRST_RUN = UUID.format(1)
@@ -22,8 +23,8 @@ FIRST_RUN = UUID.format(1)
 
 def metrics_of(folder, *lines, run=FIRST_RUN):
     """Write the numbers of a run, of the steps from 1 on."""
-    steps = [json.dumps({"step": k, **line}) for k, line in enumerate(lines, 1)]
-    (folder / f"{run}_metrics.jsonl").write_text("\n".join(steps))
+    steps = [{"step": k, **line} for k, line in enumerate(lines, 1)]
+    write_lines(folder / f"{run}_metrics.jsonl", steps)
 
 
 def reported(folder, *paths):
@@ -46,12 +47,11 @@ def test_files_of_every_kind_are_one_report(tmp_path):
     published(tmp_path / "published", "model_one", "lcm", [("What?", "2", 1.0)])
     rows = {"task": "gcd", "scores": [1.0], "outcomes": ["right"], "answers": ["2"]}
     rows["model"] = "policy"
-    (tmp_path / "rows.jsonl").write_text(json.dumps(rows) + "\n")
+    write_lines(tmp_path / "rows.jsonl", [rows])
     own = tmp_path / "evaluated"
-    own.mkdir()
     sample = {"task": "gcd", "question": "What?", "outcome": "no_answer", "score": 0}
-    (own / "samples.jsonl").write_text(json.dumps(sample) + "\n")
-    (own / "metrics.json").write_text("{}")
+    write_lines(own / "samples.jsonl", [sample])
+    write_lines(own / "metrics.json", ["{}"])
     page = reported(tmp_path / "report", tmp_path)
     told = {(r["run"], r["model"], r["began"]) for r in page.tables["Runs"]}
     assert told == {
@@ -65,31 +65,14 @@ def test_files_of_every_kind_are_one_report(tmp_path):
     assert not any(note.startswith("Not read") for note in page.notes)
 
 
-def test_the_folder_of_a_launch_has_rollouts_among_other_files(tmp_path):
-    dump(tmp_path / "data_dumps", [group(rollout("2", 1.0))])
-    for name in ("policy/config.json", "policy/x.json", "checkpoints/history.jsonl"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("{}")
-    notes = reported(tmp_path / "report", tmp_path).notes
-    assert not any(note.startswith("Not read") for note in notes)
-
-
 # -- what it says ----------------------------------------------------------------------
 
 
 def samples_of(folder, name, rows):
     """Write the samples of an evaluation; those without a score given are right."""
     given = {"task": "gcd", "category": "arithmetic", "score": 1.0}
-    (folder / name).mkdir(parents=True)
-    lines = [
-        {**given, **row, "question": f"What is {row['question']}?"} for row in rows
-    ]
-    outcomes = {1.0: "right", 0.0: "wrong"}
-    lines = [
-        {"outcome": outcomes.get(line["score"], "partial"), **line} for line in lines
-    ]
-    text = "\n".join(map(json.dumps, lines))
-    (folder / name / "samples.jsonl").write_text(text)
+    lines = [{**given, **row, "question": f"{row['question']}?"} for row in rows]
+    write_lines(folder / name / "samples.jsonl", lines)
 
 
 def test_pass_at_k_is_of_as_many_completions_as_most_items_have(tmp_path):
@@ -108,8 +91,8 @@ def test_runs_whose_folders_have_one_name_are_named_by_where_they_differ(
     rows = [{"question": k, "model": "m"} for k in range(2)]
     for step in ("step_100", "step_200"):
         samples_of(tmp_path / step, "eval", rows)
-        numbers = '{"step": 1, "mean_score": 1}\n{"step": 2, "mean_score": 1}'
-        (tmp_path / step / "eval" / "metrics.jsonl").write_text(numbers)
+        numbers = [{"step": 1, "mean_score": 1}, {"step": 2, "mean_score": 1}]
+        write_lines(tmp_path / step / "eval" / "metrics.jsonl", numbers)
         published(tmp_path / step, "a_run", "gcd", [("What?", "2", 1.0)])
     samples_of(tmp_path, "other", [*rows, {"question": 3, "model": "n"}])
     page = reported(tmp_path / "r", tmp_path)
@@ -158,6 +141,17 @@ def test_the_figures_are_those_of_the_samples(tmp_path):
     assert shares == {"right": "3", "partial": "1", "wrong": "1", "no_answer": "1"}
 
 
+def test_a_length_is_a_whole_number_at_both_ends_of_its_interval_and_axis(tmp_path):
+    lengths = (1, 901)
+    lines = [group(rollout("2", completion_tokens=n, question=f"{n}")) for n in lengths]
+    dump(tmp_path, lines)
+    metrics_of(tmp_path, *({"train/completion_tokens": n} for n in lengths))
+    reported(tmp_path / "r", tmp_path)
+    said = " ".join((tmp_path / "r" / "index.html").read_text().split())
+    assert re.search(r">451<small>0 to [1-9][\d,]*</small>", said)
+    assert "<div><span>901</span><span>450</span><span>0</span></div>" in said
+
+
 def test_a_point_of_a_curve_is_of_32_rollouts_at_least(tmp_path):
     numbers = ({"train/mean_score": k % 2} for k in range(8))
     lines = [{**n, "train/rollouts_scored": 8 * k} for k, n in enumerate(numbers, 1)]
@@ -180,7 +174,7 @@ def test_the_newest_alarms_of_each_run_stand_in_it(tmp_path):
     first, last = [["a", "gcd", n, "32 groups", ["'0': 1.0"]] for n in (1, 2)]
     metrics_of(tmp_path, {"alarms": [first]}, {"alarms": [last]}, {})
     with next(tmp_path.iterdir()).open("a") as file:
-        file.write('\n[]\n3\n{"step": 9, "alarms": [1]}\n{"step": 9, "alarms": 1}\n')
+        file.write('[]\n3\n{"step": 9, "alarms": [1]}\n{"step": 9, "alarms": 1}\n')
     notes = reported(tmp_path / "r", tmp_path).notes
     assert notes[1] == "0123abcd: a in gcd, 2 times, the newest: 32 groups"
 
@@ -232,8 +226,8 @@ def test_a_report_replaces_one_and_nothing_else(tmp_path):
     folder = tmp_path / "report"
     reported(folder, path)
     files = {each.name for each in folder.iterdir()}
-    for name in ("texts-0099.js", "notes.md", "overview.js", "uplot.css"):
-        (folder / name).touch()  # the last two are of an earlier version
+    for name in ("texts-0099.js", "notes.md"):
+        (folder / name).touch()
     reported(folder, path)
     assert {each.name for each in folder.iterdir()} == files | {"notes.md"}
     (tmp_path / "d" / "report.js").touch()  # as a report has one

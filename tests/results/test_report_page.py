@@ -1,6 +1,5 @@
 """The page of a report in a browser: what it shows, loads, filters and survives."""
 
-import json
 import shutil
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -11,7 +10,7 @@ from rg_env.errors import visible
 from rg_env.installation import COMMAND
 from rg_env.results.report import write_report
 from tests.support.hostile_texts import HOSTILE
-from tests.support.reported import dump, group, published, rollout
+from tests.support.reported import dump, group, published, rollout, write_lines
 from tools.browser import BROWSERS, Browser
 
 pytestmark = [
@@ -60,7 +59,7 @@ def training(tmp_path_factory):
     ]
     lines.append(group(rollout(LONG, answer=LONG[8:-9]), task="long", minute=30))
     steps = [{"step": k, "mean_score": k / 9, "loss": 3} for k in range(9)]
-    (folder / "metrics.jsonl").write_text("\n".join(map(json.dumps, steps)))
+    write_lines(folder / "metrics.jsonl", steps)
     dump(folder, lines)
     write_report([str(folder)], folder / "report")
     return folder / "report" / "index.html"
@@ -84,12 +83,10 @@ def hostile(tmp_path_factory):
     published(folder, "run <b onclick=alert(5)>", "gcd", answers)
     names = ("<style>*{display:none}<", "<img src=x onerror=alert(6)>")
     rows = [{"task": name, "category": name, "score": 1.0} for name in names]
-    (folder / f"{names[0]}style>.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    write_lines(folder / f"{names[0]}style>.jsonl", rows)
     alarm = (ATTACKS[0], ATTACKS[1], 3, ATTACKS[2], ATTACKS)
     numbers = [{"step": k, "mean_score": 1, "alarms": [alarm]} for k in range(2)]
-    (folder / "'><b onclick=alert(7)>_metrics.jsonl").write_text(
-        "\n".join(map(json.dumps, numbers))
-    )
+    write_lines(folder / "'><b onclick=alert(7)>_metrics.jsonl", numbers)
     out = folder / "report"
     write_report([str(folder)], out, title=ATTACKS[0])
     return out / "index.html"
@@ -108,12 +105,9 @@ def checkpoints(tmp_path_factory):
             for task in ("gcd", "graph_color", "lcm")
             for k, score in enumerate(scores)
         ]
-        (folder / name).mkdir()
-        text = "\n".join(map(json.dumps, rows))
-        (folder / name / "samples.jsonl").write_text(text)
+        write_lines(folder / name / "samples.jsonl", rows)
         numbers = [{"step": k, "mean_score": k * step / 40} for k in range(3)]
-        lines = "\n".join(map(json.dumps, numbers))
-        (folder / name / "metrics.jsonl").write_text(lines)
+        write_lines(folder / name / "metrics.jsonl", numbers)
     write_report([str(folder)], folder / "report")
     return folder / "report" / "index.html"
 
@@ -184,8 +178,6 @@ def test_nothing_runs_out_of_a_narrow_window_in_light_and_dark(
     browser.prefer("light")
     browser.size(1200)
 
-
-TELLS_WRONG = "score 0, or up to 0.05 if the answer is readable"
 
 # -- tables ----------------------------------------------------------------------------
 

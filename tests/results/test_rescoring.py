@@ -16,6 +16,7 @@ from rg_env.results.sources import Sources, files_of
 from rg_env.run.group import Group
 from rg_env.workers.pool_errors import JobError
 from tests.support import published
+from tests.support.reported import write_lines
 
 pytestmark = pytest.mark.processes
 
@@ -47,9 +48,7 @@ def scored_again(pool, path):
 
 
 def of_lines(pool, tmp_path, *lines):
-    path = tmp_path / "lines.jsonl"
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    return scored_again(pool, path)
+    return scored_again(pool, write_lines(tmp_path / "lines.jsonl", lines))
 
 
 def line_of(make_entry, task, answer, seed=3, params=None, **more):

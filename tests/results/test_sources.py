@@ -7,9 +7,9 @@ import json
 import pytest
 
 from rg_env.line_file import readable
-from rg_env.results.samples import read_rows
 from rg_env.results.sources import NEEDED, Sources, files_of
 from tests.support import published
+from tests.support.reported import write_lines
 
 ASKED = [{"role": "system", "content": "s"}, {"role": "user", "content": "2 + 2?"}]
 TALK = [*ASKED, {"role": "assistant", "content": "<answer>4</answer>"}]
@@ -59,9 +59,7 @@ def read(path):
 
 
 def lines(path, *values):
-    texts = [v if isinstance(v, str) else json.dumps(v) for v in values]
-    path.write_text("\n".join(texts) + "\n")
-    return path
+    return write_lines(path, values)
 
 
 @pytest.mark.parametrize("line", [DUMPED, ROW, EVALUATED])
@@ -178,23 +176,16 @@ def test_a_torn_line_at_the_end_of_a_file_being_written_is_no_damage(tmp_path):
     assert not sources.unread
 
 
-def test_a_folder_is_read_with_the_files_of_one_name_together(tmp_path):
+def test_a_folder_is_read_without_what_is_no_rollout_the_files_of_one_name_together(
+    tmp_path,
+):
     for run in ("step-1000", "step-200"):
-        (tmp_path / run).mkdir()
         for task in ("x", "y"):
             lines(tmp_path / run / f"{task}.json", OWN)
-        (tmp_path / run / "metrics.json").write_text("{}")
-    (tmp_path / "notes.txt").write_text("no results")
-    (tmp_path / "env_checkpoints").mkdir()
-    lines(tmp_path / "env_checkpoints" / "step-3.json", OWN)
+        lines(tmp_path / run / "metrics.json", "{}")
+    others = ("notes.txt", "env_checkpoints/step-3.json", "checkpoints/history.jsonl")
+    for name in (*others, "policy/config.json", "policy/x.json"):
+        lines(tmp_path / name, OWN)
     found = [(path.name, path.parent.name) for path in files_of([str(tmp_path)])]
     runs = ("step-200", "step-1000")
     assert found == [(f"{task}.json", run) for task in "xy" for run in runs]
-
-
-def test_of_two_lines_about_one_completion_the_last_counts(tmp_path):
-    failed = {k: v for k, v in EVALUATED.items() if k != "score"}
-    other = EVALUATED | {"completion": 1, "score": 0.5}
-    found = read_rows(lines(tmp_path / "samples.jsonl", failed, other, EVALUATED))
-    assert [row.get("score") for row in found] == [1.0, 0.5]
-    assert not any("messages" in row for row in found)

@@ -7,10 +7,10 @@ import io
 import pytest
 from rich.console import Console
 
-from rg_env.cli.command import rendered
 from rg_env.results.estimates import row_of, table_of
 from rg_env.results.samples import Sample
 from rg_env.results.summary import EvalSummary, rescored_numbers, rescored_table
+from rg_env.results.terminal import rendered
 
 CUT = {"finish_reason": "length"}
 CATEGORIES = {"gcd": "arithmetic", "lcm": "arithmetic", "maze": "games"}
@@ -32,19 +32,14 @@ def unused(task="maze"):
 # -- sums ------------------------------------------------------------------------------
 
 
-def test_a_failed_request_is_counted_and_is_no_wrong_answer():
-    summary = EvalSummary([sample("gcd", 1.0), failed(item=1), failed(item=2)])
-    assert (summary.overall["by_item"].mean, summary.overall["items"]) == (1.0, 1)
-    assert summary.failed_requests == summary.overall["failed"] == 2
-    assert summary.outcomes == {"right": 1, "request_failed": 2}
-
-
-def test_an_item_that_is_not_used_is_counted_apart_by_its_task():
-    summary = EvalSummary([sample("gcd", 1.0), unused(), unused()])
-    assert summary.not_used == {"maze": 2}
-    assert (summary.failed_requests, summary.overall["items"]) == (0, 1)
-    assert (summary.overall["failed"], summary.overall["not_used"]) == (0, 2)
-    assert summary.outcomes == {"right": 1, "not_used": 2}
+def test_a_failed_request_and_an_item_not_used_are_counted_and_no_wrong_answers():
+    others = [failed(item=1), failed(item=2), unused(), unused()]
+    summary = EvalSummary([sample("gcd", 1.0), *others])
+    found = summary.overall
+    assert (found["by_item"].mean, found["items"]) == (1.0, 1)
+    assert (summary.failed_requests, summary.not_used) == (2, {"maze": 2})
+    assert (found["failed"], found["not_used"]) == (2, 2)
+    assert summary.outcomes == {"right": 1, "request_failed": 2, "not_used": 2}
 
 
 @pytest.mark.parametrize("samples", [[], [failed()]])

@@ -15,6 +15,14 @@ from tests.support.published import write
 UUID = "0123abcd-0000-4000-8000-00000000000{}"
 
 
+def write_lines(path, rows):
+    """Write a line for each row, a text as it is; return the path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    texts = [row if isinstance(row, str) else json.dumps(row) for row in rows]
+    path.write_text("".join(f"{text}\n" for text in texts))
+    return path
+
+
 def rollout(text, score=0.0, **more):
     outcome = {1.0: "right", 0.0: "wrong"}.get(score, "partial")
     given = {"reward": score, "outcome": outcome, "answer": text.strip()}

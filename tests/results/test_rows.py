@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from rg_env.line_file import read_groups
-from rg_env.results.result_files import RowWriter, read_resumed, settings_path
+from rg_env.results.rows import RowWriter, read_resumed, settings_path
 from tests.support.groups import group
 
 
@@ -75,7 +75,7 @@ def test_rows_are_read_again_and_lines_that_are_none_are_passed_over(tmp_path, l
     bad = [b"{", b"[]", b"\0" * 9, b"[" * 10**6, b'{"task": "gcd"}']
     bad += [line(index=-1), line(level=2), line(task_scores=[]), line(scores="x")]
     path = tmp_path / "rows.jsonl"
-    path.write_bytes(b"\n".join([line(), *bad, line(index=4, scores=[1.0, 1.0])]))
+    path.write_bytes(b"\n".join([line(), *bad, line(index=4, scores=[1.0, 1.0]), b""]))
     sampled, results = read_resumed(path)
     assert sampled == {3, 4}
     # The result is of the task's scores, and the variance of the rewards.

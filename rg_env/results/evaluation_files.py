@@ -1,0 +1,195 @@
+"""The folder of an evaluation: its settings, its samples, and then its numbers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from rg_env.executor import in_thread
+from rg_env.line_file import LineFile, encode_group
+from rg_env.results.rows import SAMPLES, ResultFile, result_files
+from rg_env.results.samples import Row
+from rg_env.results.terminal import WorkProgress
+from rg_env.reward.score import UNSCORED
+from rg_env.run.group import Group
+from rg_env.run.loop import Lost
+from rg_env.settings.setting_types import Affects
+
+logger = logging.getLogger(__name__)
+
+NUMBERS = "metrics.json"
+
+
+def _key_of(row: Row) -> str:
+    """Return what two lines about one completion have in common."""
+    names = ("task", "seed", "index", "question", "completion")
+    return json.dumps([row.get(name) for name in names])
+
+
+def _brief(row: Row) -> Row:
+    """Return a line without what is on disk and need not be kept in memory."""
+    return {name: value for name, value in row.items() if name != "messages"}
+
+
+class EvaluationFiles:
+    """Writes the folder of one evaluation.
+
+        evaluate_config.yaml    the settings and versions, with the first sample
+        samples.jsonl           a line for each completion, as it is scored
+        metrics.json            the numbers, once all samples are on disk
+
+    `evaluate` continues a folder that lacks `metrics.json` if the settings that affect
+    items, completions and scores are the same. Otherwise an existing evaluation is left
+    unchanged, and the new one goes to `folder_1`.
+
+    It is the sink of an evaluation's groups: `known` of a group is the place of its
+    completion.
+
+    Args:
+        wanted: The folder; None keeps nothing.
+        settings: Those of the run, as YAML.
+        known: The fields of each line before its completion, shape (N * k,).
+        resumes: Whether an evaluation may be continued, and fails if it cannot be kept;
+            not in `serve`, where the model has learned since.
+        has_tokens: Whether numbers of tokens are known.
+
+    Attributes:
+        missing: Places of the completions that no earlier run has left.
+    """
+
+    progress: WorkProgress
+
+    def __init__(
+        self,
+        wanted: str | None,
+        settings: str,
+        known: Sequence[Row],
+        *,
+        resumes: bool,
+        has_tokens: bool,
+    ) -> None:
+        self._wanted = wanted
+        self._settings = settings
+        self._resumes = resumes
+        self._has_tokens = has_tokens
+        self._file: ResultFile | None = None
+        self.known = known
+
+    async def __aenter__(self) -> EvaluationFiles:
+        """Begin the evaluation, or continue one that was ended."""
+        scored = {}
+        if self._wanted is not None:
+            scored = await in_thread(self._begin, Path(self._wanted))
+        self._rows = [scored.get(_key_of(row)) for row in self.known]
+        self._scores = [float(row["score"]) for row in self.rows]
+        self.missing = [i for i, row in enumerate(self._rows) if row is None]
+        return self
+
+    @property
+    def rows(self) -> list[Row]:
+        """The lines that there are, without messages, in the order of `known`."""
+        return [row for row in self._rows if row is not None]
+
+    async def __aexit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        """Close the samples; say where they are if the evaluation was interrupted."""
+        if self._file is None:
+            return
+        self._file.close()
+        is_cancelled = kind is not None and issubclass(kind, asyncio.CancelledError)
+        if is_cancelled and self._scores:
+            self._log_end("was interrupted", self._file)
+        with contextlib.suppress(OSError):  # it holds an evaluation
+            self._file.path.parent.rmdir()
+
+    def _log_end(self, how: str, file: LineFile) -> None:
+        folder = file.path.parent
+        refused = len(file.waiting) + file.lost
+        there = f"{len(self._scores) - refused} of {len(self.known)}"
+        option = f"; --env.data_dir_to_save_evals {folder} continues it"
+        option = option if self._resumes else ""
+        logger.warning(
+            "the evaluation %s: %s samples are in %s%s", how, there, folder, option
+        )
+
+    def _begin(self, wanted: Path) -> dict[str, Row]:
+        """Lock the first folder that is free, or whose evaluation can be continued.
+
+        Returns the scored samples that are there.
+        """
+        self._file = ResultFile(wanted / SAMPLES, self._settings)
+        try:
+            for file in result_files(wanted, SAMPLES, self._settings, Affects.ROWS):
+                self._file = file
+                has_numbers = file.path.with_name(NUMBERS).exists()
+                if not file.end or (self._resumes and not has_numbers):
+                    break
+            with self._file.path.open(encoding="utf-8") as lines:
+                rows = map(_brief, map(json.loads, lines))
+                there = {_key_of(r): r for r in rows if r.get("score") is not None}
+        except OSError as error:
+            if self._resumes:
+                raise
+            logger.error("env.data_dir_to_save_evals: %s", error)
+            return {}
+        text = "samples go to %s: %d of %d are there"
+        logger.info(text, self._file.path.parent, len(there), len(self.known))
+        return there
+
+    async def take(self, group: Group) -> None:
+        """Write the sample of a scored completion.
+
+        While the disk takes none it waits in memory.
+        """
+        (rollout,) = group.rollouts
+        row = {"score": rollout.score, "outcome": rollout.outcome}
+        if rollout.conversation:  # else a subclass has queried by itself
+            has_tokens = self._has_tokens
+            row = {
+                "answer": rollout.answer,
+                **row,
+                "finish_reason": rollout.finish_reason,
+                "prompt_tokens": rollout.prompt_tokens if has_tokens else None,
+                "completion_tokens": rollout.completion_tokens if has_tokens else None,
+                "messages": list(rollout.conversation),
+            }
+        row = {**self.known[group.known], **row}
+        await in_thread(self._write, [row])
+        self._scores.append(rollout.score)
+        self._put(group, row)
+
+    async def give_up(self, group: Group, why: Exception) -> None:
+        """Note a completion that has no score."""
+        outcome = "request_failed" if isinstance(why, Lost) else UNSCORED
+        row = {**self.known[group.known], "outcome": outcome, "reason": str(why)}
+        self._put(group, row)
+
+    def _put(self, group: Group, row: Row) -> None:
+        self._rows[group.known] = _brief(row)
+        scores = self._scores
+        mean = f"mean score {sum(scores) / len(scores):.3f}" if scores else ""
+        self.progress.advance(mean)
+
+    def _write(self, samples: Iterable[Row]) -> None:
+        if self._file is None:
+            return
+        for sample in samples:
+            self._file.put(encode_group(sample) + b"\n")
+
+    async def finish(self, rows: Sequence[Row], *, gave_up: bool) -> Path | None:
+        """Write the samples without a score; return the folder if all are there.
+
+        Nothing is written of an evaluation without any score. One whose requests were
+        given up can be continued.
+        """
+        if self._file is None or not self._scores:
+            return None
+        await in_thread(self._write, [row for row in rows if row.get("score") is None])
+        if gave_up or self._file.waiting or self._file.lost:
+            how = "was given up" if gave_up else "lacks what the disk has refused"
+            self._log_end(how, self._file)
+            return None
+        return self._file.path.parent
