@@ -19,7 +19,7 @@ from rich.console import Console
 
 from rg_env.atropos import start_checks
 from rg_env.atropos.completions import Completions
-from rg_env.atropos.hooks import Hooks, Own, group_at_work, own_method, working_on
+from rg_env.atropos.hooks import Hooks, group_at_work, own_method, working_on
 from rg_env.atropos.rewards import GroupRewards
 from rg_env.executor import in_thread
 from rg_env.inference.connection import sampling_extra_of
@@ -34,27 +34,6 @@ if TYPE_CHECKING:
     from rg_env.results.summary import EvalSummary
 
 logger = logging.getLogger(__name__)
-
-
-class OwnEvaluation(Own):
-    """The model, and the reward, of an own `rollout_and_score_eval`."""
-
-    completions = 1
-
-    async def complete(self, group: Group) -> None:
-        """Have the hook complete and score an item.
-
-        A rollout of ours is kept if it called `super()`; else there is but a score.
-        """
-        with working_on(group):
-            value = float(await self._env.rollout_and_score_eval(group.item[-2:]))
-        if group.rollouts and group.rollouts[0].score == value:
-            return
-        rollout = group.rollouts[0] if group.rollouts else Rollout()
-        group.rollouts = [rollout.scored(value, outcome_of(value))]
-
-    async def score(self, group: Group) -> None:
-        """Do nothing: the hook has scored the completion."""
 
 
 class Evaluation:
@@ -88,8 +67,22 @@ class Evaluation:
 
     def _whole(self, item: Any) -> Any:
         entry, dataset = tuple(item)[-2:]
-        requests = self._env._prompts
-        return requests.messages(entry["question"], evaluates=True), entry, dataset
+        messages = self._env._prompts.messages(entry["question"], evaluates=True)
+        return messages, entry, dataset
+
+    async def _by_hook(self, group: Group) -> None:
+        """Have an own `rollout_and_score_eval` complete and score an item.
+
+        A rollout of ours is kept if it called `super()`; else there is but a score.
+        """
+        with working_on(group):
+            value = float(await self._env.rollout_and_score_eval(group.item[-2:]))
+        (rollout,) = group.rollouts or [Rollout()]
+        if not group.rollouts or rollout.score != value:
+            outcome = outcome_of(value)
+            group.rollouts = [
+                dataclasses.replace(rollout, score=value, reward=value, outcome=outcome)
+            ]
 
     async def make_items(self) -> None:
         """Wait until the evaluation items are made."""
@@ -143,18 +136,20 @@ class Evaluation:
             Group(self._whole(sampled[i]), first=files.known[i]["completion"], known=i)
             for i in files.missing
         )
+
+        async def next_group() -> Group | None:
+            return next(groups, None)
+
+        is_own = own_method(self._env, "rollout_and_score_eval", Hooks)
         run = Run(
-            source=Given(groups),
-            model=self._model,
-            reward=self._reward,
-            sinks=[files],
+            next_item=next_group,
+            complete=self._by_hook if is_own else self._model.complete,
+            score=None if is_own else self._reward.score,
+            sinks=[files.take],
             tries=1,
             fatal=(Exception,),
             on_given_up=files.give_up,
         )
-        if own_method(self._env, "rollout_and_score_eval", Hooks):
-            own = OwnEvaluation(self._env)
-            run = dataclasses.replace(run, model=own, reward=own)
         with WorkProgress("evaluation", len(files.missing), "completions") as progress:
             files.progress = progress
             await Window().run_all(run, self._env.config.max_eval_workers)
@@ -226,17 +221,6 @@ class Evaluation:
             logger.error("env.data_dir_to_save_evals: %s: %s", folder, error)
         finally:
             config.data_dir_to_save_evals = wanted
-
-
-class Given:
-    """A source of groups that are there."""
-
-    def __init__(self, groups: Iterator[Group]) -> None:
-        self._groups = groups
-
-    async def next(self) -> Group | None:
-        """Return the next group, None after the last one."""
-        return next(self._groups, None)
 
 
 def _summary(rows: Sequence[Row]) -> EvalSummary:

@@ -31,7 +31,7 @@ from rg_env.results.samples import SCORES, Sample
 from rg_env.results.sources import Sources, files_of
 from rg_env.results.terminal import WorkProgress
 from rg_env.run.group import Group
-from rg_env.run.loop import Sink
+from rg_env.run.loop import Part
 from rg_env.workers.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
@@ -253,7 +253,8 @@ async def _rescore(
         progress = end.enter_context(WorkProgress("rescore", sources.total_kb, "kB"))
         table = Table(rows, sources, progress)
         missing = list if file is None else file.missing
-        sinks: list[Sink] = [table] if file is None else [file, table]
+        sinks: list[Part] = [table.take]
+        sinks = sinks if file is None else [file.take, *sinks]
         if cluster is None:
             source = SavedItems(sources.samples(), missing, by_item, SAMPLES_AT_ONCE)
             await rescore(source, Rescoring(pool, library), sinks)
@@ -298,8 +299,6 @@ def in_calls(samples: Sequence[Sample]) -> Iterator[Sequence[Sample]]:
 
 class OnCluster:
     """The model, and the reward, that scores saved texts on the nodes of a cluster."""
-
-    completions = 0
 
     def __init__(self, cluster: Any, modules: tuple[str, ...]) -> None:
         self._cluster = cluster

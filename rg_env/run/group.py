@@ -123,10 +123,6 @@ class Rollout:
     normalized: bool = False  # the answer counts normalized, which is another text
     formats: Mapping[str, float | None] | None = None  # scores "bare" and "tagged"
 
-    def scored(self, score: float, outcome: str) -> Rollout:
-        """Return the rollout with another score."""
-        return dataclasses.replace(self, score=score, reward=score, outcome=outcome)
-
 
 @dataclasses.dataclass(eq=False)
 class Group:

@@ -69,7 +69,7 @@ def worked_on(query=answered, score=NO_VARIANCE, cls=ReasoningGymEnv):
     async def run():
         async with environment(query, score, cls) as env:
             env._send_scored_data_to_api = giving(None)
-            await with_hooks(env, to_trainer=True).work_on(Group(ITEM, env.ledger))
+            await with_hooks(env).work_on(Group(ITEM, env.ledger))
             assert env.ledger.in_flight == 0 and env.ledger.queried == SIZE
             return dict(env.ledger.outcomes), items_left(env)
 
@@ -156,7 +156,7 @@ async def started(query=hangs, score=NO_VARIANCE, cls=ReasoningGymEnv):
     """Yield an environment with one group in flight."""
     async with environment(query, score, cls) as env:
         env.backlog.append(ITEM)
-        env._hooked_run = with_hooks(env, to_trainer=True)
+        env._hooked_run = with_hooks(env)
         await env._window.fill(env._next_work, lambda: bool(env.backlog))
         yield env
 
@@ -181,7 +181,7 @@ def test_a_group_that_is_cancelled_ends_and_its_item_is_sampled_again(
 def test_a_group_that_is_not_collected_in_time_is_given_up():
     async def run():
         async with environment(hangs) as env:
-            run = with_hooks(env, to_trainer=True)
+            run = with_hooks(env)
             run.score_within_s = 0.01
             await run.work_on(Group(ITEM, env.ledger))
             return dict(env.ledger.outcomes), items_left(env)
@@ -223,7 +223,7 @@ def test_the_event_loop_turns_between_two_groups_that_are_started(api_url):
         await env.get_status()
         env.backlog.extend(range(4))
         env.handle_env = handle_env
-        env._hooked_run = with_hooks(env, to_trainer=True)
+        env._hooked_run = with_hooks(env)
         turning = asyncio.create_task(turn())
         await env.add_train_workers()
         turning.cancel()

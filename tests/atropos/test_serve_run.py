@@ -46,8 +46,9 @@ class Hooks(Serving):
             setattr(self, name, self._noting(name))
         self._window, self._querying = Window(), set()
         self.metrics, self.running_items = Metrics(Ledger()), {}
-        source = SimpleNamespace(next=lambda: self.get_next_item())
-        self._hooked_run = Run(source, model=None, reward=None, sinks=[])
+        self._hooked_run = Run(
+            lambda: self.get_next_item(), complete=None, score=None, sinks=[]
+        )
         self._checkpoints = SimpleNamespace(begin=lambda: None)
 
     get_next_item = evaluate = None

@@ -29,7 +29,6 @@ class Part:
     does: list = dataclasses.field(default_factory=lambda: [None])
     items: list = dataclasses.field(default_factory=list)
     taken: list = dataclasses.field(default_factory=list)
-    completions: int = SIZE
 
     async def _work(self):
         now = self.does.pop(0) if len(self.does) > 1 else self.does[0]
@@ -42,6 +41,7 @@ class Part:
         return self.items.pop(0) if self.items else None
 
     async def complete(self, group):
+        group.query(SIZE)
         await self._work()
         group.completions = [{}] * SIZE
 
@@ -63,11 +63,16 @@ class Last(Part):
 
 
 def run_of(items=("a",), model=None, reward=None, sink=None, last=None, **how):
-    """Return a run and its last sink; each part does what is given, or its work."""
+    """Return a run and its last sink; each part does what is given, or its work.
+
+    `model` is a list of what the model does in turn, or the one thing.
+    """
     last = Last([last])
-    sinks = [Part([sink]), last]
-    parts = Part(items=list(items)), Part([model]), Part([reward]), sinks
-    return Run(*parts, **how), last
+    does = model if isinstance(model, list) else [model]
+    sinks = [Part([sink]).take, last.take]
+    next_item = Part(items=list(items)).next
+    run = Run(next_item, Part(does).complete, Part([reward]).score, sinks, **how)
+    return run, last
 
 
 async def worked_through(run):
@@ -127,8 +132,7 @@ def test_a_group_that_no_sink_ends_is_discarded():
 
 
 def test_an_item_that_is_lost_once_is_sampled_before_new_ones():
-    run, last = run_of("ab")
-    run.model.does = [LOST, None]
+    run, last = run_of("ab", model=[LOST, None])
     asyncio.run(worked_through(run))
     assert last.taken == ["a", "b"]
     assert outcomes(run) == {"unanswered": SIZE, "sent": 2 * SIZE}
@@ -136,8 +140,7 @@ def test_an_item_that_is_lost_once_is_sampled_before_new_ones():
 
 def test_what_is_not_the_fault_of_an_item_costs_it_no_try():
     outage = Lost(Ending.UNANSWERED, is_items_fault=False)
-    run, last = run_of("a", tries=1)
-    run.model.does = [outage] * 9 + [None]
+    run, last = run_of("a", model=[outage] * 9 + [None], tries=1)
     asyncio.run(worked_through(run))
     assert last.taken == ["a"]
 
@@ -161,7 +164,7 @@ def test_a_group_without_scores_in_time_is_lost():
 
 def test_an_error_behind_the_last_ending_loses_nothing():
     run, last = run_of("a")
-    run.sinks = [last, Part([KeyError("x")])]
+    run.sinks = [last.take, Part([KeyError("x")]).take]
     asyncio.run(worked_through(run))
     assert outcomes(run) == {"sent": SIZE} and run.backlog == []
     assert run.events["errors"] == 1
