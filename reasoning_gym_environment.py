@@ -40,7 +40,6 @@ import asyncio
 import logging
 import sys
 from collections.abc import Coroutine
-from functools import partial
 from importlib import metadata
 from typing import Any
 
@@ -298,7 +297,8 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
             self._pool = start_checks.workers_of(config)
         self._rewards.pool = self._pool
         give_up = config.give_up_after_s if self.process_mode else None
-        self._servers.start(give_up_after_s=give_up)
+        request = self._prompts.probe_request(self._kind)
+        self._servers.start(request, give_up_after_s=give_up)
         await self._dumps.recover()
         self._take_own_task_names()
         self._items = items = await prepare_items(self._pool, config, self._feedback)
@@ -338,9 +338,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
     async def _live(self, kind: str, work: Coroutine[Any, Any, None]) -> None:
         """Run a command of this kind until it ends or a signal stops it."""
         self._kind = kind
-        request = partial(self._prompts.probe_request, kind)
-        probed = self._servers.unless_refused(work, request)
-        await self._lifetime.run(probed, self.close)
+        await self._lifetime.run(self._servers.unless_refused(work), self.close)
 
     # -- the commands ------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.errors import SettingError
 from rg_env.inference.connection import extra_body_of
 from rg_env.inference.probe import ProbeRequest
-from rg_env.inference.prompts import Prompts, render_prompt
+from rg_env.inference.prompts import Prompts
 from rg_env.reward.prompt import built_in_prompt
 from rg_env.settings.environment_settings import PUBLISHED
 from rg_env.settings.program_settings import TEMPLATE_KWARGS
@@ -26,9 +26,8 @@ class ItemPrompts:
         server: Any,
     ) -> None:
         self._config = config
-        self._tokenizer = tokenizer
-        self._template_kwargs = extra_body_of(server).get(TEMPLATE_KWARGS) or {}
-        self.prompts = Prompts(tokenizer, self._template_kwargs)
+        template_kwargs = extra_body_of(server).get(TEMPLATE_KWARGS) or {}
+        self.prompts = Prompts(tokenizer, template_kwargs)
         self.published_prompt = ""
 
     def take_published_prompt(self, prompt: str) -> None:
@@ -63,7 +62,7 @@ class ItemPrompts:
             limits["env.eval_max_token_length"] = own
         for name, limit in limits.items():
             messages = self.messages("?", evaluates="eval" in name)
-            prompt = render_prompt(self._tokenizer, messages, self._template_kwargs)
+            prompt = self.prompts.render_now(messages)
             if len(prompt.tokens) >= limit:
                 raise SettingError(
                     f"{limit} tokens leave no room for an answer: the prompt of the"
@@ -85,8 +84,7 @@ class ItemPrompts:
         sampling = self.sampling("eval" if kind == "evaluate" else "train")
         # Two show whether a server returns as many as it is asked for.
         sampling["n"] = min(2, sampling["n"])
-        messages = self.messages("What is 2 + 2?")
-        prompt = render_prompt(self._tokenizer, messages, self._template_kwargs)
+        prompt = self.prompts.render_now(self.messages("What is 2 + 2?"))
         return ProbeRequest(prompt, sampling)
 
     def sampling(self, split: str) -> dict[str, Any]:

@@ -52,7 +52,8 @@ class Bare(ReasoningGymEnv):
     async def setup(self):
         """Watch, and do nothing else."""
         give_up = self.config.give_up_after_s if self.process_mode else None
-        self._servers.start(give_up_after_s=give_up)
+        request = self._prompts.probe_request(self._kind)
+        self._servers.start(request, give_up_after_s=give_up)
 
     async def get_next_item(self):
         return self._prompts.messages("2 + 2"), ENTRY_OF_FOUR, Exact()
