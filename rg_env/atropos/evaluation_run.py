@@ -19,7 +19,7 @@ from rich.console import Console
 
 from rg_env.atropos import start_checks
 from rg_env.atropos.completions import Completions
-from rg_env.atropos.hooks import Hooks, group_at_work, own_method, working_on
+from rg_env.atropos.hooks import Hooks, group_at_work, own_method
 from rg_env.atropos.rewards import GroupRewards
 from rg_env.executor import in_thread
 from rg_env.inference.connection import sampling_extra_of
@@ -60,7 +60,7 @@ class Evaluation:
         The group that the caller works on, if it works on any, gets the completion. The
         item is whole, or (entry, dataset).
         """
-        group = group_at_work() or Group()
+        group = group_at_work.get() or Group()
         await self._model.complete(group, self._whole(item))
         await self._reward.score(group)
         return float(group.rollouts[0].score)
@@ -75,8 +75,8 @@ class Evaluation:
 
         A rollout of ours is kept if it called `super()`; else there is but a score.
         """
-        with working_on(group):
-            value = float(await self._env.rollout_and_score_eval(group.item[-2:]))
+        group_at_work.set(group)
+        value = float(await self._env.rollout_and_score_eval(group.item[-2:]))
         (rollout,) = group.rollouts or [Rollout()]
         if not group.rollouts or rollout.score != value:
             outcome = outcome_of(value)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -48,22 +48,9 @@ LONG_PROMPTS_IN_A_ROW = 200
 
 Item = tuple[Sequence[Mapping[str, str]], Mapping[str, Any], Any]
 
-_current_group: ContextVar[Group | None] = ContextVar("current_group", default=None)
-
-
-@contextlib.contextmanager
-def working_on(group: Group) -> Iterator[None]:
-    """Have the hooks that are called inside work on a group."""
-    before = _current_group.set(group)
-    try:
-        yield
-    finally:
-        _current_group.reset(before)
-
-
-def group_at_work() -> Group | None:
-    """Return the group that the caller, a hook, works on; None if it works on none."""
-    return _current_group.get()
+group_at_work: ContextVar[Group | None] = ContextVar("group_at_work", default=None)
+"""The group that a hook works on. A part sets it for the task of its group before it
+calls a hook; elsewhere, a hook works on a new group."""
 
 
 def own_method(env: Any, name: str, ours: type) -> Any:
@@ -95,7 +82,7 @@ class Hooks(BaseEnv):
     def _group_for(self, item: Any = None, data: Any = None) -> Group:
         """Return the group that a hook works on; a new one if nothing works on any."""
         in_flight = rollouts_in(data)
-        return group_at_work() or Group(item, self.ledger, in_flight=in_flight)
+        return group_at_work.get() or Group(item, self.ledger, in_flight=in_flight)
 
     async def get_next_item(self) -> Item:
         """Return the next item of the stream that leaves room for an answer.
@@ -217,8 +204,8 @@ class OwnParts:
 
         Items that it puts back are sampled again.
         """
-        with working_on(group):
-            data, again = await self._env.collect_trajectories(group.item)
+        group_at_work.set(group)
+        data, again = await self._env.collect_trajectories(group.item)
         self._env.backlog += [
             group.next_try() if item is group.item else item for item in again
         ]
@@ -226,24 +213,24 @@ class OwnParts:
 
     async def score(self, group: Group) -> None:
         """Have an own `score` score a group."""
-        with working_on(group):
-            data = await self._env.score(group.completions)
+        group_at_work.set(group)
+        data = await self._env.score(group.completions)
         if data is None:
             raise Refused(Ending.ZERO_VARIANCE)
         _keep(group, data)
 
     async def postprocess(self, group: Group) -> None:
         """Have the hook change the data of a group, or drop it."""
-        with working_on(group):
-            _keep(group, await self._env.postprocess_histories(group.data))
+        group_at_work.set(group)
+        _keep(group, await self._env.postprocess_histories(group.data))
 
     async def deliver(self, group: Group) -> None:
         """Have an own `handle_send_to_api` deliver a group."""
         # As the framework does: the defaults in `serve`, False twice in `process`.
         names = ("do_send_to_api", "abort_on_any_max_length_exceeded")
         told = {} if group.is_for_trainer else dict.fromkeys(names, False)
-        with working_on(group):
-            await self._env.handle_send_to_api(group.data, group.item, **told)
+        group_at_work.set(group)
+        await self._env.handle_send_to_api(group.data, group.item, **told)
 
 
 def _keep(group: Group, data: Any) -> None:
