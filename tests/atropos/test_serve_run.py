@@ -40,9 +40,8 @@ class Hooks(Serving):
         self.called, self.was_called = [], asyncio.Event()
         self.curr_step, self.eval_runner, self.jsonl_writer = 0, None, None
         self.items_sent_this_step = -1
-        for name in ("get_status", "env_step_checks"):
-            setattr(self, name, self._noting(name))
-        for name in ("setup", "setup_wandb", "register_env", "get_server_info"):
+        names = "setup setup_wandb register_env get_server_info get_status"
+        for name in [*names.split(), "env_step_checks"]:
             setattr(self, name, self._noting(name))
         self._window, self._querying = Window(), set()
         self.metrics, self.running_items = Metrics(Ledger()), {}
