@@ -40,7 +40,6 @@ import asyncio
 import logging
 import sys
 from collections.abc import Coroutine
-from functools import partial
 from importlib import metadata
 from typing import Any
 
@@ -64,13 +63,12 @@ from rg_env.atropos.config import ReasoningGymEnvConfig, server_list
 from rg_env.atropos.evaluation_run import Evaluation
 from rg_env.atropos.hooks import with_hooks
 from rg_env.atropos.item_prompts import ItemPrompts
-from rg_env.atropos.new_items import NewItems
 from rg_env.atropos.old_names import OldNames, view
 from rg_env.atropos.process_run import Processing
-from rg_env.atropos.rewards import GroupRewards, Levels, ShapedRewards
+from rg_env.atropos.rewards import GroupRewards, LengthPenalty, Levels
 from rg_env.atropos.serve_run import Serving
 from rg_env.atropos.trainer import Trainer
-from rg_env.atropos.trainer_data import Checks, RolloutTables, TrainerData
+from rg_env.atropos.trainer_data import TrainerData
 from rg_env.atropos.wandb_run import Reporting
 from rg_env.demo.simulated_model import SimulatedClient
 from rg_env.executor import in_thread
@@ -83,7 +81,7 @@ from rg_env.results.sources import METRICS
 from rg_env.reward.prompt import SYSTEM_PROMPT
 from rg_env.run.checkpoints import Checkpoints
 from rg_env.run.dumps import Dumps
-from rg_env.run.loop import Run, Sink, Window
+from rg_env.run.loop import Run, Window
 from rg_env.run.metrics import Metrics
 from rg_env.settings import environment_settings, program_settings
 from rg_env.shutdown import Lifetime
@@ -226,18 +224,22 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         metrics = self.metrics
         prompts = ItemPrompts(config, self.tokenizer, server)
         self._prompts = prompts
-        self._new_items = NewItems(prompts, lambda: self.limit_tokens, metrics.events)
         self._model = Completions(prompts, servers, "train", lambda: self.limit_tokens)
-        self._rewards = ShapedRewards(config, self._own, lambda: self.limit_tokens)
+        self._rewards = GroupRewards(config, self._own)
         self._trainer_data = TrainerData(config, server)
-        levels = Levels(self._feedback)
-        self._scored_sinks = [levels, metrics, self._dumps, self._trainer_data]
-        self._checks = Checks(self)
+        counts_prompt = config.length_penalty_counts != "completion"
+        self._scored_sinks = [
+            LengthPenalty(counts_prompt, lambda: self.limit_tokens).take,
+            Levels(self._feedback).take,
+            metrics.take,
+            self._dumps.take,
+            self._trainer_data.take,
+        ]
         self._trainer = Trainer(self, self._session, self._dumps)
         self._run = Run(
-            source=self._new_items,
-            model=self._model,
-            reward=self._rewards,
+            next_item=lambda: self.get_next_item(),
+            complete=self._model.complete,
+            score=self._rewards.score,
             sinks=[],
             ledger=self.ledger,
             backlog=self.backlog,
@@ -246,14 +248,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         eval_model = Completions(
             prompts, servers, "eval", lambda: self.eval_limit_tokens
         )
-        self._eval_rewards = GroupRewards(config, self._own)
-        self._evaluation = Evaluation(self, eval_model, self._eval_rewards)
-
-    def _deliveries(self, *, to_trainer: bool) -> list[Sink]:
-        """Return the sinks of groups that have passed the checks."""
-        rows = [] if self.jsonl_writer is None else [self.jsonl_writer]
-        trainer = [self._trainer] if to_trainer else []
-        return [*rows, *trainer, RolloutTables(self)]
+        self._evaluation = Evaluation(self, eval_model, self._rewards)
 
     @property
     def limit_tokens(self) -> int:
@@ -300,13 +295,13 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         self._prompts.check_limit(self.limit_tokens)
         if self._pool is None:  # else a command has checked its settings with it
             self._pool = start_checks.workers_of(config)
-        self._rewards.pool = self._eval_rewards.pool = self._pool
+        self._rewards.pool = self._pool
         give_up = config.give_up_after_s if self.process_mode else None
-        self._servers.start(give_up_after_s=give_up)
+        request = self._prompts.probe_request(self._kind)
+        self._servers.start(request, give_up_after_s=give_up)
         await self._dumps.recover()
         self._take_own_task_names()
         self._items = items = await prepare_items(self._pool, config, self._feedback)
-        self._new_items.items = items
         self._dumps.versions |= items.library.versions
         self._prompts.take_published_prompt(items.library.system_prompt)
         if self._kind:
@@ -343,9 +338,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
     async def _live(self, kind: str, work: Coroutine[Any, Any, None]) -> None:
         """Run a command of this kind until it ends or a signal stops it."""
         self._kind = kind
-        request = partial(self._prompts.probe_request, kind)
-        probed = self._servers.unless_refused(work, request)
-        await self._lifetime.run(probed, self.close)
+        await self._lifetime.run(self._servers.unless_refused(work), self.close)
 
     # -- the commands ------------------------------------------------------------------
 
@@ -354,7 +347,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         start_checks.check_can_train(self.config, self._server_types)
         start_checks.warn_of_temperature(self.config, self._server_types)
         self._servers.require_tokens()
-        self._hooked_run = with_hooks(self, to_trainer=True)
+        self._hooked_run = with_hooks(self)
         await self._live("serve", self._serve())
 
     async def process_manager(self) -> None:
@@ -369,7 +362,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         await self._set_up_alone()
         if self.screen is not None:
             self.n_groups_to_process = self.screen.begin(self._prepared_items().stream)
-        run = with_hooks(self, to_trainer=False)
+        run = with_hooks(self)
         await Processing(self, run, kind).write()
 
     async def _run_evaluate(self) -> None:

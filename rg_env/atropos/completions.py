@@ -50,18 +50,14 @@ class Completions:
         self._split = split
         self._limit_tokens = limit_tokens
 
-    @property
-    def completions(self) -> int:
-        """The number of completions of each item."""
-        return int(self._prompts.sampling(self._split)["n"])
-
     async def complete(self, group: Group, item: Any = None) -> None:
-        """Set the completions of a group's item, or of another item.
+        """Query the completions of a group's item, or of another item.
 
         Raises:
             Lost: No server gave usable completions.
         """
         item = group.item if item is None else item
+        group.query(self._prompts.sampling(self._split)["n"])
         try:
             group.completions = await self.query(item, group.on_reply, group.first)
             group.on_reply()  # the client of a subclass may not have called it

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from rg_env.atropos import start_checks
 from rg_env.atropos.completions import Completions
-from rg_env.atropos.hooks import Hooks, Own, group_at_work, own_method, working_on
+from rg_env.atropos.hooks import Hooks, group_at_work, own_method
 from rg_env.atropos.rewards import GroupRewards
 from rg_env.executor import in_thread
 from rg_env.inference.connection import sampling_extra_of
@@ -37,27 +37,6 @@ if TYPE_CHECKING:
     from rg_env.results.summary import EvalSummary
 
 logger = logging.getLogger(__name__)
-
-
-class OwnEvaluation(Own):
-    """The model, and the reward, of an own `rollout_and_score_eval`."""
-
-    completions = 1
-
-    async def complete(self, group: Group) -> None:
-        """Have the hook complete and score an item.
-
-        A rollout of ours is kept if it called `super()`; else there is but a score.
-        """
-        with working_on(group):
-            value = float(await self._env.rollout_and_score_eval(group.item[-2:]))
-        if group.rollouts and group.rollouts[0].score == value:
-            return
-        rollout = group.rollouts[0] if group.rollouts else Rollout()
-        group.rollouts = [rollout.scored(value, outcome_of(value))]
-
-    async def score(self, group: Group) -> None:
-        """Do nothing: the hook has scored the completion."""
 
 
 class Evaluation:
@@ -85,7 +64,7 @@ class Evaluation:
         The group that the caller works on, if it works on any, gets the completion. The
         item is whole, or (entry, dataset).
         """
-        group = group_at_work() or Group()
+        group = group_at_work.get() or Group()
         await self._model.complete(group, self._whole(item))
         await self._reward.score(group)
         return float(group.rollouts[0].score)
@@ -95,6 +74,20 @@ class Evaluation:
         seed = dataset.seed if isinstance(dataset, Item) else 0
         messages = self._env._prompts.messages(entry["question"], seed, evaluates=True)
         return messages, entry, dataset
+
+    async def _by_hook(self, group: Group) -> None:
+        """Have an own `rollout_and_score_eval` complete and score an item.
+
+        A rollout of ours is kept if it called `super()`; else there is but a score.
+        """
+        group_at_work.set(group)
+        value = float(await self._env.rollout_and_score_eval(group.item[-2:]))
+        (rollout,) = group.rollouts or [Rollout()]
+        if not group.rollouts or rollout.score != value:
+            outcome = outcome_of(value)
+            group.rollouts = [
+                dataclasses.replace(rollout, score=value, reward=value, outcome=outcome)
+            ]
 
     async def make_items(self) -> None:
         """Wait until the evaluation items are made."""
@@ -155,18 +148,20 @@ class Evaluation:
             Group(self._whole(sampled[i]), first=files.known[i]["completion"], known=i)
             for i in files.missing
         )
+
+        async def next_group() -> Group | None:
+            return next(groups, None)
+
+        is_own = own_method(self._env, "rollout_and_score_eval", Hooks)
         run = Run(
-            source=Given(groups),
-            model=self._model,
-            reward=self._reward,
-            sinks=[files],
+            next_item=next_group,
+            complete=self._by_hook if is_own else self._model.complete,
+            score=None if is_own else self._reward.score,
+            sinks=[files.take],
             tries=1,
             fatal=(Exception,),
             on_given_up=files.give_up,
         )
-        if own_method(self._env, "rollout_and_score_eval", Hooks):
-            own = OwnEvaluation(self._env)
-            run = dataclasses.replace(run, model=own, reward=own)
         with WorkProgress("evaluation", len(files.missing), "completions") as progress:
             files.progress = progress
             await Window().run_all(run, self._env.config.max_eval_workers)
@@ -241,17 +236,6 @@ class Evaluation:
             config.data_dir_to_save_evals = wanted
 
 
-class Given:
-    """A source of groups that are there."""
-
-    def __init__(self, groups: Iterator[Group]) -> None:
-        self._groups = groups
-
-    async def next(self) -> Group | None:
-        """Return the next group, None after the last one."""
-        return next(self._groups, None)
-
-
 def _summary(rows: Sequence[Row]) -> EvalSummary:
     # And polars, which takes its time.
     from rg_env.results.summary import EvalSummary
@@ -269,5 +253,4 @@ def _show(summary: EvalSummary, *, as_json: bool, with_tasks: bool) -> None:
     lines = [f"outcomes: {outcomes}"]
     if summary.items_digest is not None:
         lines.append(f"items digest: {summary.items_digest}")
-    print(rendered(*tables, Text("
-".join(lines))))  # noqa: T201 - as above
+    print(rendered(*tables, Text("\n".join(lines))))  # noqa: T201 - as above

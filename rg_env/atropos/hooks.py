@@ -1,13 +1,12 @@
 """The framework's hooks that a group passes, and a run whose parts call them.
 
-A run calls no hook of ours: its parts do the same. `with_hooks` puts a part that calls
-the hook in the place of each part that a subclass, a mixin or an instance replaces:
+A run calls `get_next_item` for each item and `postprocess_histories` before it delivers
+a group. It calls the other hooks only where a subclass, a mixin or an instance replaces
+them: `with_hooks` puts a part that calls the hook in the place of ours.
 
-    get_next_item           the source
     collect_trajectories    the model and the reward, with the sinks of scored groups
     score                   the reward, with the sinks of scored groups
-    postprocess_histories   one more sink, before the group is delivered
-    handle_send_to_api      the sinks that deliver the group
+    handle_send_to_api      the sink that delivers the group
 
 `super()` finds the methods of `Hooks`. They get what the framework gives them,
 and work on the group of the task that calls them.
@@ -21,41 +20,37 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from atroposlib.envs.base import BaseEnv, ScoredDataGroup
 
 from rg_env.atropos.completions import Completions
-from rg_env.atropos.new_items import NewItems
+from rg_env.atropos.item_prompts import ItemPrompts
 from rg_env.atropos.rewards import GroupRewards
-from rg_env.atropos.trainer_data import Checks
-from rg_env.run.group import Ending, Group, Ledger, rollouts_in
-from rg_env.run.loop import Lost, Refused, Run, Sink
+from rg_env.atropos.trainer import Trainer
+from rg_env.atropos.trainer_data import check
+from rg_env.run.group import Ending, Group, Ledger, listed, rollouts_in
+from rg_env.run.loop import Lost, Part, Refused, Run
+from rg_env.run.metrics import Metrics
 from rg_env.stream.group_scorer import ScoringUnavailableError
+from rg_env.stream.prefetch import NoItemsError
 
 if TYPE_CHECKING:
     from rg_env.atropos.evaluation_run import Evaluation
 
+logger = logging.getLogger(__name__)
+
+# Items in a row without room for an answer before the run ends.
+LONG_PROMPTS_IN_A_ROW = 200
+
 Item = tuple[Sequence[Mapping[str, str]], Mapping[str, Any], Any]
 
-_current_group: ContextVar[Group | None] = ContextVar("current_group", default=None)
-
-
-@contextlib.contextmanager
-def working_on(group: Group) -> Iterator[None]:
-    """Have the hooks that are called inside work on a group."""
-    before = _current_group.set(group)
-    try:
-        yield
-    finally:
-        _current_group.reset(before)
-
-
-def group_at_work() -> Group | None:
-    """Return the group that the caller, a hook, works on; None if it works on none."""
-    return _current_group.get()
+group_at_work: ContextVar[Group | None] = ContextVar("group_at_work", default=None)
+"""The group that a hook works on. A part sets it for the task of its group before it
+calls a hook; elsewhere, a hook works on a new group."""
 
 
 def own_method(env: Any, name: str, ours: type) -> Any:
@@ -75,42 +70,55 @@ class Hooks(BaseEnv):
     """
 
     ledger: Ledger
+    metrics: Metrics
     _run: Run
-    _new_items: NewItems
+    _prompts: ItemPrompts
     _model: Completions
     _rewards: GroupRewards
-    _scored_sinks: Sequence[Sink]
-    _checks: Checks
+    _scored_sinks: Sequence[Part]
+    _trainer: Trainer
     _evaluation: Evaluation
-
-    def _deliveries(self, *, to_trainer: bool) -> list[Sink]:
-        """Return the sinks of groups that have passed the checks."""
-        raise NotImplementedError
 
     def _group_for(self, item: Any = None, data: Any = None) -> Group:
         """Return the group that a hook works on; a new one if nothing works on any."""
         in_flight = rollouts_in(data)
-        return group_at_work() or Group(item, self.ledger, in_flight=in_flight)
+        return group_at_work.get() or Group(item, self.ledger, in_flight=in_flight)
 
     async def get_next_item(self) -> Item:
-        """Return the next item of the stream that leaves room for an answer."""
-        return await self._new_items.next()
+        """Return the next item of the stream that leaves room for an answer.
+
+        Raises:
+            NoItemsError: `LONG_PROMPTS_IN_A_ROW` prompts did not fit.
+        """
+        items = self._prepared_items()
+        limit = self.limit_tokens
+        for _ in range(LONG_PROMPTS_IN_A_ROW):
+            item = await items.next()
+            messages = self._prompts.messages(item.question, item.seed)
+            if await self._prompts.has_room(messages, limit):
+                logger.debug("next item %r", item)
+                return messages, item.entry, item
+            self.metrics.events["prompts_too_long"] += 1
+        raise NoItemsError(
+            f"{LONG_PROMPTS_IN_A_ROW} prompts in a row reach the limit of"
+            f" {limit} tokens; raise env.max_token_length or the trainer's"
+        )
 
     async def collect_trajectories(
         self, item: Item
     ) -> tuple[ScoredDataGroup | None, list[Item]]:
         """Query the servers for rollouts of an item, and have them scored."""
         group = self._group_for(item)
-        size = self._model.completions
-        group.query(size)
+        before = group.in_flight
         try:
             await self._model.complete(group, item)
             data = await self.score(group.completions)
         except (Lost, ScoringUnavailableError) as error:
-            group.end(getattr(error, "ending", Ending.UNSCORED), size)
+            ending = getattr(error, "ending", Ending.UNSCORED)
+            group.end(ending, group.in_flight - before)
             return None, [item] if self._run.may_retry(group, error) else []
         if data is None:
-            group.end(Ending.ZERO_VARIANCE, size)
+            group.end(Ending.ZERO_VARIANCE, group.in_flight - before)
         return data, []
 
     async def score(
@@ -136,7 +144,7 @@ class Hooks(BaseEnv):
         await self._rewards.score(group)
         try:
             for sink in self._scored_sinks:
-                await sink.take(group)
+                await sink(group)
         except Refused:
             return None
         return group.data
@@ -156,11 +164,19 @@ class Hooks(BaseEnv):
         group = self._group_for(item, scored_data)
         group.data = scored_data
         group.is_for_trainer = do_send_to_api
-        limit = self.max_token_len if abort_on_any_max_length_exceeded else 0
         with contextlib.suppress(Refused):  # refused rollouts have their ending
-            await self._checks.check(group, limit)
-            for sink in self._deliveries(to_trainer=do_send_to_api):
-                await sink.take(group)
+            await self._deliver(group, abort_on_any_max_length_exceeded)
+
+    async def _deliver(self, group: Group, is_limited: bool | None = None) -> None:
+        """Write and send a group, or those of several that pass the checks."""
+        is_limited = group.is_for_trainer if is_limited is None else is_limited
+        await check(self, group, self.max_token_len if is_limited else 0)
+        if self.jsonl_writer is not None:
+            await self.jsonl_writer.take(group)
+        if group.is_for_trainer:
+            await self._trainer.take(group)
+        for part in listed(group.data):
+            await self.add_rollouts_for_wandb(part, group.item)
 
     async def rollout_and_score_eval(self, test_data_tuple: Any) -> float:
         """Return the score of a completion of an item, which no metric counts.
@@ -177,73 +193,44 @@ class Hooks(BaseEnv):
 # -- the parts that call them ----------------------------------------------------------
 
 
-class Own:
-    """A part that calls a hook."""
+class OwnParts:
+    """The parts of a run that call hooks."""
 
     def __init__(self, env: Hooks) -> None:
         self._env = env
 
-
-class OwnItems(Own):
-    """The source of an own `get_next_item`."""
-
-    async def next(self) -> Any:
-        """Return the item that the hook returns."""
-        return await self._env.get_next_item()
-
-
-class OwnRollouts(Own):
-    """The model, and the reward, of an own `collect_trajectories`."""
-
-    completions = 0  # the hook counts those that it queries
-
     async def complete(self, group: Group) -> None:
-        """Have the hook collect a group; items that it puts back are sampled again."""
-        with working_on(group):
-            data, again = await self._env.collect_trajectories(group.item)
+        """Have an own `collect_trajectories` complete and score a group.
+
+        Items that it puts back are sampled again.
+        """
+        group_at_work.set(group)
+        data, again = await self._env.collect_trajectories(group.item)
         self._env.backlog += [
             group.next_try() if item is group.item else item for item in again
         ]
         _keep(group, data)
 
     async def score(self, group: Group) -> None:
-        """Do nothing: the hook has scored the group."""
-
-
-class OwnScores(Own):
-    """The reward of an own `score`."""
-
-    async def score(self, group: Group) -> None:
-        """Have the hook score a group."""
-        with working_on(group):
-            data = await self._env.score(group.completions)
+        """Have an own `score` score a group."""
+        group_at_work.set(group)
+        data = await self._env.score(group.completions)
         if data is None:
             raise Refused(Ending.ZERO_VARIANCE)
         _keep(group, data)
 
-
-class OwnHistories(Own):
-    """The sink of an own `postprocess_histories`."""
-
-    async def take(self, group: Group) -> None:
+    async def postprocess(self, group: Group) -> None:
         """Have the hook change the data of a group, or drop it."""
-        with working_on(group):
-            _keep(group, await self._env.postprocess_histories(group.data))
+        group_at_work.set(group)
+        _keep(group, await self._env.postprocess_histories(group.data))
 
-
-class OwnDelivery(Own):
-    """The sink of an own `handle_send_to_api`."""
-
-    async def take(self, group: Group) -> None:
-        """Have the hook deliver a group."""
+    async def deliver(self, group: Group) -> None:
+        """Have an own `handle_send_to_api` deliver a group."""
         # As the framework does: the defaults in `serve`, False twice in `process`.
-        is_default = group.is_for_trainer
-        told = {} if is_default else dict.fromkeys(OF_PROCESS, False)
-        with working_on(group):
-            await self._env.handle_send_to_api(group.data, group.item, **told)
-
-
-OF_PROCESS = ("do_send_to_api", "abort_on_any_max_length_exceeded")
+        names = ("do_send_to_api", "abort_on_any_max_length_exceeded")
+        told = {} if group.is_for_trainer else dict.fromkeys(names, False)
+        group_at_work.set(group)
+        await self._env.handle_send_to_api(group.data, group.item, **told)
 
 
 def _keep(group: Group, data: Any) -> None:
@@ -252,32 +239,18 @@ def _keep(group: Group, data: Any) -> None:
         raise Refused(Ending.DISCARDED)
 
 
-def with_hooks(env: Hooks, *, to_trainer: bool) -> Run:
+def with_hooks(env: Hooks) -> Run:
     """Return the run of an environment; its parts call the replaced hooks."""
     run = env._run
-    scored = list(env._scored_sinks)
-    delivering = [env._checks, *env._deliveries(to_trainer=to_trainer)]
-    own = {name for name in HOOKS if own_method(env, name, Hooks) is not None}
-    if "get_next_item" in own:
-        run = dataclasses.replace(run, source=OwnItems(env))
-    if "collect_trajectories" in own:
-        rollouts = OwnRollouts(env)
-        run = dataclasses.replace(run, model=rollouts, reward=rollouts)
+    own = OwnParts(env)
+    scored = env._scored_sinks
+    deliver: Part = env._deliver
+    if own_method(env, "collect_trajectories", Hooks):
+        run = dataclasses.replace(run, complete=own.complete, score=None)
         scored = []
-    elif "score" in own:
-        run = dataclasses.replace(run, reward=OwnScores(env))
+    elif own_method(env, "score", Hooks):
+        run = dataclasses.replace(run, score=own.score)
         scored = []
-    if "handle_send_to_api" in own:
-        delivering = [OwnDelivery(env)]
-    if "postprocess_histories" in own:
-        delivering = [OwnHistories(env), *delivering]
-    return dataclasses.replace(run, sinks=[*scored, *delivering])
-
-
-HOOKS = (
-    "get_next_item",
-    "collect_trajectories",
-    "score",
-    "postprocess_histories",
-    "handle_send_to_api",
-)
+    if own_method(env, "handle_send_to_api", Hooks):
+        deliver = own.deliver
+    return dataclasses.replace(run, sinks=[*scored, own.postprocess, deliver])

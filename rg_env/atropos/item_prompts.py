@@ -9,7 +9,7 @@ from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.errors import SettingError
 from rg_env.inference.connection import extra_body_of
 from rg_env.inference.probe import ProbeRequest
-from rg_env.inference.prompts import Prompt, Prompts, render_prompt
+from rg_env.inference.prompts import Prompts
 from rg_env.reward.prompt import prompt_of, prompts_of
 from rg_env.settings.environment_settings import PUBLISHED
 from rg_env.settings.program_settings import TEMPLATE_KWARGS
@@ -26,9 +26,8 @@ class ItemPrompts:
         server: Any,
     ) -> None:
         self._config = config
-        self._tokenizer = tokenizer
-        self._template_kwargs = extra_body_of(server).get(TEMPLATE_KWARGS) or {}
-        self.prompts = Prompts(tokenizer, self._template_kwargs)
+        template_kwargs = extra_body_of(server).get(TEMPLATE_KWARGS) or {}
+        self.prompts = Prompts(tokenizer, template_kwargs)
         self.published_prompt = ""
 
     def take_published_prompt(self, prompt: str) -> None:
@@ -64,10 +63,9 @@ class ItemPrompts:
         if (own := self._config.eval_max_token_length) is not None:
             limits["env.eval_max_token_length"] = own
         for name, limit in limits.items():
-            longest = max(
-                len(self._rendered("?", seed, evaluates="eval" in name).tokens)
-                for seed in seeds
-            )
+            is_eval = "eval" in name
+            prompts = [self.messages("?", seed, evaluates=is_eval) for seed in seeds]
+            longest = max(len(self.prompts.render_now(each).tokens) for each in prompts)
             if longest >= limit:
                 raise SettingError(
                     f"{limit} tokens leave no room for an answer: the prompt of the"
@@ -91,11 +89,8 @@ class ItemPrompts:
         sampling = self.sampling("eval" if kind == "evaluate" else "train")
         # Two show whether a server returns as many as it is asked for.
         sampling["n"] = min(2, sampling["n"])
-        return ProbeRequest(self._rendered("What is 2 + 2?"), sampling)
-
-    def _rendered(self, question: str, seed: int = 0, **how: bool) -> Prompt:
-        messages = self.messages(question, seed, **how)
-        return render_prompt(self._tokenizer, messages, self._template_kwargs)
+        prompt = self.prompts.render_now(self.messages("What is 2 + 2?"))
+        return ProbeRequest(prompt, sampling)
 
     def sampling(self, split: str) -> dict[str, Any]:
         """Return how the completions of train or eval are sampled, `n` of each item."""

@@ -14,15 +14,14 @@ from typing import Any
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.hooks import own_method
+from rg_env.atropos.rewards import scorer_of
 from rg_env.errors import LibraryError, SettingError
 from rg_env.library import registry
-from rg_env.library.installed_library import shared_pool
 from rg_env.library.own_tasks import registered_here
 from rg_env.library.registry import TASKS as FALLBACK_TASKS
 from rg_env.reward.extraction import extract_answer
 from rg_env.run.dumps import Dumps
 from rg_env.stream.curriculum import Feedback
-from rg_env.stream.group_scorer import GroupScorer
 from rg_env.stream.prefetch import RunItems
 from rg_env.stream.sampler import draw_generator
 from rg_env.workers.worker_pool import WorkerPool
@@ -194,9 +193,7 @@ class OldNames:
         """Score an answer, bare and tagged; blocks until a worker has done it."""
         if model_answer is None:
             return 0.0
-        config = self._settings
-        workers = self._pool or shared_pool(tuple(config.task_modules))
-        scorer = GroupScorer(workers, config.scoring_deadline_s, config.scoring_rules)
+        scorer = scorer_of(self._settings, self._pool)
         return scorer.score_blocking(dataset_obj, rg_item, model_answer.strip()).value
 
     # -- helpers that a subclass or an instance replaces -------------------------------

@@ -43,14 +43,10 @@ class Processing:
         env = self._env
         await self._continue_rows()
         env._dumps.put_numbers(metrics_beside(env.jsonl_writer.path))
-        if self._is_short:
+        if self._missing > 0:
             await self._write_rows()
-        if self._is_short:
+        if self._missing > 0:
             env._lifetime.fail()
-
-    @property
-    def _is_short(self) -> bool:
-        return bool(self._env.curr_step < self._env.n_groups_to_process)
 
     async def _continue_rows(self) -> None:
         """Continue the file of an ended run of the same settings, if there is one."""
@@ -83,12 +79,13 @@ class Processing:
             try:
                 await self._window.run(self._next_work, self._may_begin)
             finally:
-                if self._is_short:
+                if self._missing > 0:
                     there = f"{self._env.curr_step} of {total} groups were written"
                     logger.error("only %s; the same command continues", there)
 
     @property
     def _missing(self) -> int:
+        """Rows that are still wanted, without those of groups in flight."""
         env = self._env
         in_flight = len(self._window.workers)
         return int(env.n_groups_to_process - env.curr_step - in_flight)

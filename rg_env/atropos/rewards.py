@@ -26,6 +26,12 @@ Completed = Mapping[str, Any]
 thinking_open where the chat template began the thinking."""
 
 
+def scorer_of(config: ReasoningGymEnvConfig, pool: WorkerPool | None) -> GroupScorer:
+    """Return the scorer of a run, in shared workers if it has none of its own."""
+    pool = pool or shared_pool(tuple(config.task_modules))
+    return GroupScorer(pool, config.scoring_deadline_s, config.scoring_rules)
+
+
 def scored_rollout(completed: Completed, score: Score) -> Rollout:
     """Return a completion with its score, which is its reward too."""
     length = completion_tokens(completed["masks"])
@@ -103,33 +109,26 @@ class GroupRewards:
                 rules.counted(Score(value, outcome_of(value), answer))
                 for value, answer in zip(values, answers, strict=True)
             ]
-        pool = self.pool or shared_pool(tuple(self._config.task_modules))
-        scorer = GroupScorer(pool, self._config.scoring_deadline_s, rules)
+        scorer = scorer_of(self._config, self.pool)
         return await scorer.score_group(dataset, entry, answers)
 
 
-class ShapedRewards(GroupRewards):
-    """Scores the groups of a training, and lowers the rewards of long completions.
+class LengthPenalty:
+    """The sink that lowers the rewards of long completions.
 
     Args:
+        counts_prompt: Whether the tokens of the prompt count.
         limit_tokens: Returns the longest sequence that may be generated.
     """
 
-    def __init__(
-        self,
-        config: ReasoningGymEnvConfig,
-        own_helper: Callable[[str], Any],
-        limit_tokens: Callable[[], int],
-    ) -> None:
-        super().__init__(config, own_helper)
+    def __init__(self, counts_prompt: bool, limit_tokens: Callable[[], int]) -> None:
+        self._counts_prompt = counts_prompt
         self._limit_tokens = limit_tokens
 
-    async def score(self, group: Group) -> None:
-        """Set the rollouts of a group."""
-        await super().score(group)
-        counts_prompt = self._config.length_penalty_counts != "completion"
+    async def take(self, group: Group) -> None:
+        """Set the rewards of a scored group."""
         lengths = [
-            rollout.completion_tokens + counts_prompt * rollout.prompt_tokens
+            rollout.completion_tokens + self._counts_prompt * rollout.prompt_tokens
             for rollout in group.rollouts
         ]
         rewards = penalise_length(group.scores, lengths, self._limit_tokens())

@@ -21,12 +21,11 @@ from atroposlib.envs.base import EvalHandlingEnum
 
 from rg_env.atropos import start_checks
 from rg_env.atropos.api_client import ApiError, ApiSession
-from rg_env.atropos.hooks import Hooks, own_method
+from rg_env.atropos.hooks import Hooks
 from rg_env.errors import SettingError
 from rg_env.run.checkpoints import Checkpoints, passed
 from rg_env.run.group import Group
 from rg_env.run.loop import Run, Window
-from rg_env.run.metrics import Metrics
 from rg_env.shutdown import IN_FLIGHT_GRACE_S, cancel_and_wait
 
 logger = logging.getLogger(__name__)
@@ -50,7 +49,6 @@ def groups_to_the_end(config: Any, status: Mapping[str, int]) -> int:
 class Serving(Hooks):
     """The hooks of `serve`, which feeds a trainer until its last step."""
 
-    metrics: Metrics
     _hooked_run: Run  # its parts call replaced hooks
     _window: Window
     _session: ApiSession
@@ -263,20 +261,15 @@ class Serving(Hooks):
         return None if group is None else self._serve_group(group)
 
     async def _serve_group(self, group: Group) -> None:
-        """Work on a group, through the hook `handle_env` where it is not ours."""
+        """Have the hook `handle_env` work on a group."""
         item_uuid = str(uuid.uuid4())
         began_s = time.monotonic()
         # By its id: a cycle would keep megabytes until the next collection.
         group.on_reply = functools.partial(self._free_place, item_uuid)
         self._querying.add(item_uuid)
+        self.running_items[item_uuid] = {"item": group.item, "group": group}
         try:
-            if any(
-                own_method(self, name, Serving) for name in ("handle_env", "cleanup")
-            ):
-                self.running_items[item_uuid] = {"item": group.item, "group": group}
-                await self.handle_env(item_uuid)
-            else:
-                await self._hooked_run.work_on(group)
+            await self.handle_env(item_uuid)
             kind = "failed" if group.data is None else "succeeded"
             for name in ("task_duration", f"{kind}_task_duration"):
                 getattr(self, name).append(time.monotonic() - began_s)
@@ -285,11 +278,6 @@ class Serving(Hooks):
         finally:
             self._free_place(item_uuid)
             self.running_items.pop(item_uuid, None)
-
-    @property
-    def _handles_groups_itself(self) -> bool:
-        hooks = ("handle_env", "cleanup")
-        return any(own_method(self, name, Serving) for name in hooks)
 
     async def handle_env(self, item_uuid: str) -> Any:
         """Work on a group from start to end; return its data, if there are any."""

@@ -81,71 +81,48 @@ class TrainerData:
         return data
 
 
-class Checks:
-    """The sink that refuses groups that cannot be delivered."""
+async def check(env: BaseEnv, group: Group, limit_tokens: int) -> None:
+    """Keep the data of a group, or of several, that can be delivered.
 
-    def __init__(self, env: BaseEnv) -> None:
-        self._env = env
+    Every sequence must stay below `limit_tokens`, 0 or less for no limit.
 
-    async def take(self, group: Group) -> None:
-        """Check a group of `serve`, or one of `process`, which no trainer gets."""
-        limit_tokens = self._env.max_token_len if group.is_for_trainer else 0
-        await self.check(group, limit_tokens)
-
-    async def check(self, group: Group, limit_tokens: int) -> None:
-        """Keep the data of a group, or of several, that can be delivered.
-
-        Every sequence must stay below `limit_tokens`, 0 or less for no limit.
-
-        Raises:
-            Refused: Nothing is left.
-        """
-        passed = []
-        for part in listed(group.data):
-            fault = await self._fault_of(part, group.is_for_trainer, limit_tokens)
-            if fault is None:
-                passed.append(part)
-            else:
-                logger.warning("a group is not sent: %s", fault)
-                group.end(Ending.DISCARDED, rollouts_in(part))
-        if not passed:
-            raise Refused(Ending.DISCARDED)
-        group.data = passed if isinstance(group.data, list) else passed[0]
-
-    async def _fault_of(
-        self, part: dict[str, Any], is_for_trainer: bool, limit_tokens: int
-    ) -> str | None:
-        """Return why a group cannot be delivered; set the fields of the API."""
-        config = self._env.config
-        rows = part.get("tokens", [])
-        size = (part.get("group_overrides") or {}).get("group_size", config.group_size)
-        if len(rows) != size:
-            return f"it has {len(rows)} rollouts instead of {size}"
-        if config.ensure_scores_are_not_same and len(set(part["scores"])) == 1:
-            return "its scores are all the same"
-        for key in SET_IF_ABSENT:
-            part.setdefault(key, None)
-        lengths = [*map(completion_tokens, part["masks"])]
-        self._env.completion_lengths += lengths
-        if is_for_trainer and 0 in lengths:
-            return "a completion has no token that could be trained on"
-        longest = max(map(len, rows), default=0)
-        if 0 < limit_tokens <= longest:
-            return f"{longest} tokens reach the trainer's limit, {limit_tokens}"
-        if config.include_messages and part.get("messages") is None:
-            decode = self._env.tokenizer.decode
-            texts = await in_thread(lambda: [*map(decode, part["tokens"])])
-            part["messages"] = [[{"role": "user", "content": text}] for text in texts]
-        return None
+    Raises:
+        Refused: Nothing is left.
+    """
+    passed = []
+    for part in listed(group.data):
+        fault = await _fault_of(env, part, group.is_for_trainer, limit_tokens)
+        if fault is None:
+            passed.append(part)
+        else:
+            logger.warning("a group is not sent: %s", fault)
+            group.end(Ending.DISCARDED, rollouts_in(part))
+    if not passed:
+        raise Refused(Ending.DISCARDED)
+    group.data = passed if isinstance(group.data, list) else passed[0]
 
 
-class RolloutTables:
-    """The sink that has the hook keep rollouts for the tables of W&B."""
-
-    def __init__(self, env: BaseEnv) -> None:
-        self._env = env
-
-    async def take(self, group: Group) -> None:
-        """Have the hook keep some rollouts of a group, or of several."""
-        for part in listed(group.data):
-            await self._env.add_rollouts_for_wandb(part, group.item)
+async def _fault_of(
+    env: BaseEnv, part: dict[str, Any], is_for_trainer: bool, limit_tokens: int
+) -> str | None:
+    """Return why a group cannot be delivered; set the fields of the API."""
+    config = env.config
+    rows = part.get("tokens", [])
+    size = (part.get("group_overrides") or {}).get("group_size", config.group_size)
+    if len(rows) != size:
+        return f"it has {len(rows)} rollouts instead of {size}"
+    if config.ensure_scores_are_not_same and len(set(part["scores"])) == 1:
+        return "its scores are all the same"
+    for key in SET_IF_ABSENT:
+        part.setdefault(key, None)
+    lengths = [*map(completion_tokens, part["masks"])]
+    env.completion_lengths += lengths
+    if is_for_trainer and 0 in lengths:
+        return "a completion has no token that could be trained on"
+    longest = max(map(len, rows), default=0)
+    if 0 < limit_tokens <= longest:
+        return f"{longest} tokens reach the trainer's limit, {limit_tokens}"
+    if config.include_messages and part.get("messages") is None:
+        texts = await in_thread(lambda: [*map(env.tokenizer.decode, part["tokens"])])
+        part["messages"] = [[{"role": "user", "content": text}] for text in texts]
+    return None

@@ -31,7 +31,7 @@ from rg_env.results.samples import SCORES, batched
 from rg_env.results.sources import Sources, files_of
 from rg_env.results.terminal import WorkProgress, rendered
 from rg_env.run.group import Group
-from rg_env.run.loop import Sink
+from rg_env.run.loop import Part
 from rg_env.workers.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
@@ -250,7 +250,8 @@ async def _rescore(
         progress = end.enter_context(WorkProgress("rescore", sources.total_kb, "kB"))
         table = Table(rows, sources, progress)
         new = sources.samples() if file is None else file.missing(sources.samples())
-        sinks: list[Sink] = [table] if file is None else [file, table]
+        sinks: list[Part] = [table.take]
+        sinks = sinks if file is None else [file.take, *sinks]
         if cluster is None:
             items = (
                 of for some in batched(new, SAMPLES_AT_ONCE) for of in by_item(some)
@@ -292,8 +293,6 @@ class Table:
 
 class OnCluster:
     """The model, and the reward, that scores saved texts on the nodes of a cluster."""
-
-    completions = 0
 
     def __init__(self, cluster: Any, modules: tuple[str, ...]) -> None:
         self._cluster = cluster

@@ -62,9 +62,12 @@ def routes_of(client: Client) -> list[Route]:
 async def find_route(client: Client, request: ProbeRequest) -> Route:
     """Return the route at which to query a server."""
     failures: list[str] = []
+    fields = {**request.sampling, "max_tokens": PROBE_TOKENS}
     for route in routes_of(client):
         try:
-            await _try_route(client, route, request)
+            completions = await client.ask(route, request.prompt, fields)
+            if route is not CHAT:
+                _check_texts(completions)
             return route
         except RequestFailedError as error:
             failure = error.failure
@@ -82,13 +85,6 @@ async def find_route(client: Client, request: ProbeRequest) -> Route:
     does = "train" if client.needs_tokens else "be queried"
     text = f"cannot {does}: {'; '.join(failures)}; see docs/servers.md"
     raise RequestFailedError(Failure(NO_ROUTE, text, setting=URL))
-
-
-async def _try_route(client: Client, route: Route, request: ProbeRequest) -> None:
-    fields = {**request.sampling, "max_tokens": PROBE_TOKENS}
-    completions = await client.ask(route, request.prompt, fields)
-    if route is not CHAT:
-        _check_texts(completions)
 
 
 def _check_texts(completions: Sequence[Completion]) -> None:

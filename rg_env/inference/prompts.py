@@ -64,10 +64,13 @@ class Prompts:
 
         self._rendered = rendered
 
+    def render_now(self, messages: Sequence[Mapping[str, str]]) -> Prompt:
+        """Return a prompt."""
+        return self._rendered(*(tuple(sorted(dict(each).items())) for each in messages))
+
     async def render(self, messages: Sequence[Mapping[str, str]]) -> Prompt:
         """Return a prompt, rendered off the event loop where it is long."""
-        key = [tuple(sorted(dict(message).items())) for message in messages]
-        if len(repr(key)) > SHORT_PROMPT_CHARS:
-            return await in_thread(self._rendered, *key)
+        if len(repr(messages)) > SHORT_PROMPT_CHARS:
+            return await in_thread(self.render_now, messages)
         await asyncio.sleep(0)  # several in a row must not add up
-        return self._rendered(*key)
+        return self.render_now(messages)

@@ -52,16 +52,14 @@ class Outage:
     """No request has been answered since one failed, or since no server is up.
 
     Attributes:
-        why: The newest failure.
         began_s: When it began, on the monotonic clock.
         failed: The groups that have failed since.
         log_at_s: How long it will have lasted when it is logged next.
     """
 
-    why: Failure
+    log_at_s: float
     began_s: float = dataclasses.field(default_factory=time.monotonic)
     failed: int = 0
-    log_at_s: float = 0.0
 
     @property
     def lasted_s(self) -> float:
@@ -197,14 +195,9 @@ class Servers:
 
     # -- the start ---------------------------------------------------------------------
 
-    async def unless_refused(
-        self, work: Coroutine[Any, Any, None], request: Callable[[], ProbeRequest]
-    ) -> None:
+    async def unless_refused(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a command; a `SettingError` if a server rejects the probe for good."""
         self._starting = asyncio.current_task()
-        for client in self.clients:
-            client.probe_request = request()
-            client.watch()
         try:
             await work
         except asyncio.CancelledError:
@@ -238,9 +231,16 @@ class Servers:
     def _are_all_down(self) -> bool:
         return bool(self.clients) and not any(client.is_up for client in self.clients)
 
-    def start(self, *, give_up_after_s: float | None) -> None:
-        """Set `gave_up` after so many seconds without an answer while requests fail."""
+    def start(self, request: ProbeRequest, *, give_up_after_s: float | None) -> None:
+        """Probe with a request from now on; of a command, begin at once.
+
+        `gave_up` is set after so many seconds without an answer while requests fail.
+        """
         self._give_up_after_s = give_up_after_s
+        for client in self.clients:
+            client.probe_request = request
+            if self._starting is not None:
+                client.watch()
         self._watching = asyncio.create_task(self._watch())
 
     async def close(self) -> None:
@@ -260,8 +260,7 @@ class Servers:
 
     def _check_outage(self, why: Failure) -> Outage:
         """Log the beginning of an outage, that it goes on, and the giving up."""
-        self.outage = outage = self.outage or Outage(why, log_at_s=OUTAGE_AFTER_S)
-        outage.why = why
+        self.outage = outage = self.outage or Outage(OUTAGE_AFTER_S)
         limit_s = self._give_up_after_s
         said = why.at(self._urls)
         limit = "" if limit_s is None else f" {limit_s:g} s (env.give_up_after_s)"

@@ -66,10 +66,11 @@ def last_lines(log: Path, start: int = 0) -> list[str]:
     return []
 
 
+@dataclasses.dataclass(eq=False)
 class Program:
     """A program of the run, in a process group of its own.
 
-    Args:
+    Attributes:
         name: The name in messages, and of the log.
         argv: The command line.
         folder: The folder of the log.
@@ -77,30 +78,24 @@ class Program:
         may_finish: Whether the program is done when it ends with status 0.
     """
 
-    def __init__(
-        self,
-        name: str,
-        argv: Sequence[str],
-        folder: Path,
-        *,
-        variables: Mapping[str, str] | None = None,
-        may_finish: bool = False,
-    ) -> None:
-        self.name = name
-        self.argv = list(argv)
-        self.log = folder / f"{name}.log"
-        self._variables = variables or {}
-        self._may_finish = may_finish
-        self._is_ending = False
-        self._process: asyncio.subprocess.Process | None = None
-        self._deaths: list[float] = []
-        self._log_start = 0
+    name: str
+    argv: Sequence[str]
+    folder: Path
+    variables: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    may_finish: bool = False
+    _is_ending: bool = False
+    _process: asyncio.subprocess.Process | None = None
+    _deaths: list[float] = dataclasses.field(default_factory=list)
+    _log_start: int = 0
+
+    def __post_init__(self) -> None:
+        self.log = self.folder / f"{self.name}.log"
 
     async def run(self) -> None:
         """Run the program until it finishes or is ended; restart it if it dies."""
         while True:
             status = await self._run_once()
-            if self._is_ending or (status == 0 and self._may_finish):
+            if self._is_ending or (status == 0 and self.may_finish):
                 return
             how = f"status {status}" if status >= 0 else signal.Signals(-status).name
             last = (last_lines(self.log, self._log_start) or ["its log is empty"])[-1]
@@ -134,7 +129,7 @@ class Program:
                 stdout=log,
                 stderr=log,
                 # Unbuffered, so that the log is complete when the program dies.
-                env={**os.environ, "PYTHONUNBUFFERED": "1", **self._variables},
+                env={**os.environ, "PYTHONUNBUFFERED": "1", **self.variables},
                 # Ctrl-C only reaches this process, which ends the programs in order.
                 start_new_session=True,
                 preexec_fn=syscalls.end_with_parent,

@@ -31,7 +31,7 @@ from rg_env.results.sources import Sources
 from rg_env.reward.extraction import extract_answer
 from rg_env.reward.score import UNSCORED, Score, ScoringRules
 from rg_env.run.group import Group
-from rg_env.run.loop import Run, Sink, Window
+from rg_env.run.loop import Part, Run, Window
 from rg_env.stream.group_scorer import GroupScorer, ScoringUnavailableError
 from rg_env.stream.item import Item
 from rg_env.task_rules.rules import MIXTURE
@@ -118,8 +118,6 @@ class Rescoring:
     Args:
         pool: Its workers are forked with `worker_jobs.PRELOAD`.
     """
-
-    completions = 0  # nothing is queried
 
     def __init__(self, pool: WorkerPool, library: LibraryDescription) -> None:
         self._pool = pool
@@ -255,7 +253,7 @@ class Rescoring:
 
 
 async def rescore(
-    source: SavedItems, model: Any, sinks: Sequence[Sink], most: int = ITEMS_AT_ONCE
+    source: SavedItems, model: Any, sinks: Sequence[Part], most: int = ITEMS_AT_ONCE
 ) -> None:
     """Score all groups of a source, `most` at once.
 
@@ -264,7 +262,7 @@ async def rescore(
     Raises:
         PoolError: The pool is closed or cannot start.
     """
-    run = Run(source, model, model, sinks, fatal=(Exception,))
+    run = Run(source.next, model.complete, model.score, sinks, fatal=(Exception,))
     await Window().run_all(run, most)
 
 

@@ -14,6 +14,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from rg_env.stream.item import Item
 
 SCHEMA_VERSION = 1
@@ -47,6 +49,11 @@ class Ending(str, enum.Enum):
 
 DELIVERED = frozenset({Ending.SENT, Ending.WRITTEN, Ending.UNSENT})
 """Endings of rollouts that reached the trainer or the disk."""
+
+
+class _LedgerState(msgspec.Struct):
+    queried: int
+    outcomes: dict[str, int]
 
 
 class Ledger:
@@ -94,14 +101,9 @@ class Ledger:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue a ledger; ValueError, and no change, if it has another form."""
-        try:
-            queried = int(state["queried"])
-            outcomes = Counter({word: int(n) for word, n in state["outcomes"].items()})
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            names = "`queried` and `outcomes`"
-            raise ValueError(f"the ledger needs {names} ({error!r})") from error
-        self.queried = queried
-        self.outcomes = outcomes
+        new = msgspec.convert(state, _LedgerState)
+        self.queried = new.queried
+        self.outcomes = Counter(new.outcomes)
         self.tell()
 
 
@@ -122,10 +124,6 @@ class Rollout:
     completion_tokens: int = 0
     normalized: bool = False  # the answer counts normalized, which is another text
     formats: Mapping[str, float | None] | None = None  # scores "bare" and "tagged"
-
-    def scored(self, score: float, outcome: str) -> Rollout:
-        """Return the rollout with another score."""
-        return dataclasses.replace(self, score=score, reward=score, outcome=outcome)
 
 
 @dataclasses.dataclass(eq=False)

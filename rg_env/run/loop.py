@@ -1,6 +1,6 @@
 """The one loop over groups, which knows no framework and is handed its parts.
 
-    run = Run(source, model, reward, sinks)
+    run = Run(items.next, model.complete, reward.score, [writer.take])
     while (group := await run.next_group()) is not None:
         await run.work_on(group)
 
@@ -17,7 +17,7 @@ import dataclasses
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from rg_env.errors import RunError
 from rg_env.logs import is_sampled
@@ -60,36 +60,8 @@ class RunStoppedError(RunError):
     """A part cannot go on, so the run ends."""
 
 
-class Source(Protocol):
-    """Gives the items of a run."""
-
-    async def next(self) -> Any:
-        """Return the next item, or a group of it; None if there is none left."""
-
-
-class Model(Protocol):
-    """Completes the items of a run."""
-
-    @property
-    def completions(self) -> int:
-        """The number of completions of each item."""
-
-    async def complete(self, group: Group) -> None:
-        """Set the completions of a group."""
-
-
-class Reward(Protocol):
-    """Scores the completions of a run."""
-
-    async def score(self, group: Group) -> None:
-        """Set the rollouts of a group, one for each of its completions."""
-
-
-class Sink(Protocol):
-    """Takes the groups of a run, several at the same time perhaps."""
-
-    async def take(self, group: Group) -> None:
-        """Take a group that the sinks before have taken."""
+Part = Callable[[Group], Awaitable[object]]
+"""Works on a group: a model, a reward or a sink."""
 
 
 @dataclasses.dataclass
@@ -97,6 +69,9 @@ class Run:
     """A source, a model, a reward and sinks, and the groups that they work on.
 
     Attributes:
+        next_item: Returns the next item, or a group of it; None if there is none left.
+        complete: Counts the queried rollouts of a group, and sets its completions.
+        score: Sets the rollouts of a group; None if `complete` does.
         sinks: They take each scored group, in this order.
         tries: How many groups of one item may be lost before the item is given up.
         fatal: Errors of its parts that end the run.
@@ -106,10 +81,10 @@ class Run:
         events: Counts the `errors` that groups were lost to.
     """
 
-    source: Source
-    model: Model
-    reward: Reward
-    sinks: Sequence[Sink]
+    next_item: Callable[[], Awaitable[Any]]
+    complete: Part
+    score: Part | None
+    sinks: Sequence[Part]
     ledger: Ledger = dataclasses.field(default_factory=Ledger)
     tries: int = ITEM_TRIES
     fatal: tuple[type[Exception], ...] = (RunStoppedError,)
@@ -120,7 +95,7 @@ class Run:
 
     async def next_group(self) -> Group | None:
         """Return a group of an item of the backlog, or else of a new one, if any."""
-        item = self.backlog.pop() if self.backlog else await self.source.next()
+        item = self.backlog.pop() if self.backlog else await self.next_item()
         if item is None or isinstance(item, Group):
             return item
         return Group(item, self.ledger)
@@ -135,7 +110,7 @@ class Run:
         try:
             await asyncio.wait_for(self._scored(group), self.score_within_s)
             for sink in self.sinks:
-                await sink.take(group)
+                await sink(group)
             otherwise = Ending.DISCARDED
         except Lost as lost:
             group.end(lost.ending)
@@ -160,9 +135,9 @@ class Run:
             group.end(otherwise)
 
     async def _scored(self, group: Group) -> None:
-        group.query(self.model.completions)
-        await self.model.complete(group)
-        await self.reward.score(group)
+        await self.complete(group)
+        if self.score is not None:
+            await self.score(group)
 
     def may_retry(self, group: Group, why: Exception) -> bool:
         """Count a lost try, unless the item is not at fault; say if there is another.

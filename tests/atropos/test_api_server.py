@@ -8,23 +8,8 @@ from fastapi.testclient import TestClient
 from starlette.datastructures import State
 
 from rg_env.atropos.api_server import quick_application
+from tests.support.real_api import ENVIRONMENT, SIZE, TRAINER
 
-TRAINER = {
-    "wandb_group": "g",
-    "wandb_project": "p",
-    "batch_size": 4,
-    "max_token_len": 64,
-    "checkpoint_dir": "",
-    "save_checkpoint_interval": 1,
-    "starting_step": 0,
-    "num_steps": 3,
-}
-ENVIRONMENT = {
-    "max_token_length": 64,
-    "desired_name": "e",
-    "weight": 1.0,
-    "group_size": 2,
-}
 GROUP = {
     "tokens": [[1, 2], [3, 4, 5]],
     "masks": [[-100, 2], [-100, -100, 5]],
@@ -65,7 +50,10 @@ def raw(**changed):
     return json.dumps({**GROUP, **changed}).encode()
 
 
-STARTED = [("POST", "/register", TRAINER), ("GET", "/batch", None)]
+STARTED = [
+    ("POST", "/register", {**TRAINER, "batch_size": 2 * SIZE}),
+    ("GET", "/batch", None),
+]
 WITH_ENVIRONMENT = [*STARTED, ("POST", "/register-env", ENVIRONMENT)]
 SENT = [*WITH_ENVIRONMENT, ("POST", "/scored_data", GROUP)]
 LOOKS = [

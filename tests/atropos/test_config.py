@@ -49,22 +49,19 @@ def test_a_config_of_the_framework_is_checked_as_well(changes, named):
         listed(**changes)
 
 
-def test_no_server_is_refused():
-    with pytest.raises(SettingError, match="at least one server"):
-        server_list([], tokenizer_name="t", slurm=False)
-
-
-@pytest.mark.parametrize(("others", "slurm"), [([NOWHERE], False), ([], True)])
-def test_the_simulated_model_is_combined_with_no_server(others, slurm):
-    servers = [server_config(url) for url in (SIMULATED, *others)]
-    with pytest.raises(SettingError, match="simulated cannot be combined"):
-        server_list(servers, tokenizer_name="t", slurm=slurm)
-
-
-def test_slurm_without_its_variables_is_refused(monkeypatch):
+@pytest.mark.parametrize(
+    ("urls", "slurm", "why"),
+    [
+        ([], False, "at least one server"),
+        ([SIMULATED, NOWHERE], False, "simulated cannot be combined"),
+        ([SIMULATED], True, "simulated cannot be combined"),
+        ([NOWHERE], True, "slurm: SLURM_JOB_NODELIST and"),
+    ],
+)
+def test_servers_that_no_run_can_use_are_refused(urls, slurm, why, monkeypatch):
     monkeypatch.delenv("SLURM_JOB_NODELIST", raising=False)
-    with pytest.raises(SettingError, match="slurm: SLURM_JOB_NODELIST and"):
-        server_list([server_config()], tokenizer_name="t", slurm=True)
+    with pytest.raises(SettingError, match=why):
+        server_list([*map(server_config, urls)], tokenizer_name="t", slurm=slurm)
 
 
 # -- a model and a tokenizer that nobody has named -------------------------------------

@@ -13,8 +13,6 @@ from rg_env.run.loop import Refused, Run
 class Parts:
     """The parts of a run whose items are numbers; those in `fruitless` give no row."""
 
-    completions = 1
-
     def __init__(self, fruitless=(), most=2):
         self.fruitless, self.max_num_workers = set(fruitless), most
         self.asked = self.at_once = self.most_at_once = self.logs = 0
@@ -25,6 +23,7 @@ class Parts:
         return self.asked
 
     async def complete(self, group):
+        group.query(1)
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         await asyncio.sleep(0.01)
@@ -54,7 +53,7 @@ def written(parts, total, items=ITEMS, there=0, gave_up=False):
             parts._servers.gave_up.set()
         parts._items, parts.curr_step = items, there
         parts.n_groups_to_process = total
-        run = Run(parts, parts, parts, [parts])
+        run = Run(lambda: parts.next(), parts.complete, parts.score, [parts.take])
         await Processing(parts, run, "process")._write_rows()
         return parts.curr_step
 

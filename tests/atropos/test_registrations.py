@@ -6,7 +6,7 @@ import pytest
 
 from rg_env.atropos import api_client as atropos_api
 from rg_env.atropos.api_client import LOOK_EVERY_S, LOOKS, is_marked, marked
-from tests.support.real_api import RealApi, group
+from tests.support.real_api import ENVIRONMENT, RealApi, group
 from tests.support.registered_process import SIZE, other_process, registered, settings
 
 ROUNDS = 20
@@ -45,8 +45,7 @@ class Environment:
 
 def register_other(api):
     """Register an environment of another program, which looks at nothing."""
-    theirs = {"max_token_length": 2048, "min_batch_allocation": 0.5}
-    theirs |= {"group_size": SIZE, "desired_name": "other", "weight": 1.0}
+    theirs = {**ENVIRONMENT, "min_batch_allocation": 0.5}
     api.query("POST", "/register-env", theirs)
 
 

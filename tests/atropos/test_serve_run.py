@@ -40,14 +40,14 @@ class Hooks(Serving):
         self.called, self.was_called = [], asyncio.Event()
         self.curr_step, self.eval_runner, self.jsonl_writer = 0, None, None
         self.items_sent_this_step = -1
-        for name in ("get_status", "env_step_checks"):
-            setattr(self, name, self._noting(name))
-        for name in ("setup", "setup_wandb", "register_env", "get_server_info"):
+        names = "setup setup_wandb register_env get_server_info get_status"
+        for name in [*names.split(), "env_step_checks"]:
             setattr(self, name, self._noting(name))
         self._window, self._querying = Window(), set()
         self.metrics, self.running_items = Metrics(Ledger()), {}
-        source = SimpleNamespace(next=lambda: self.get_next_item())
-        self._hooked_run = Run(source, model=None, reward=None, sinks=[])
+        self._hooked_run = Run(
+            lambda: self.get_next_item(), complete=None, score=None, sinks=[]
+        )
         self._checkpoints = SimpleNamespace(begin=lambda: None)
 
     get_next_item = evaluate = None

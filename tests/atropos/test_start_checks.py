@@ -10,6 +10,7 @@ from transformers import AutoTokenizer
 
 from rg_env.atropos import start_checks
 from rg_env.errors import SettingError
+from rg_env.settings.program_settings import SIMULATED
 from tests.support.parts import TOKENIZER, build_env, env_config, run_main
 
 
@@ -134,9 +135,10 @@ LEAVES_OUT = "{{ messages[0].content }}", "{{ messages[1].content }}"
     "template", [None, SYSTEM_REFUSED, "{% for m in %}", *LEAVES_OUT]
 )
 def test_a_chat_template_that_cannot_be_used_is_refused(template, folder):
-    tokenizer = AutoTokenizer.from_pretrained(change(folder, chat_template=template))
+    change(folder, chat_template=template)
+    env = build_env(SIMULATED, tokenizer_name=str(folder))
     with pytest.raises(SettingError) as caught:
-        start_checks.check_template("x", tokenizer)
+        asyncio.run(env._run_evaluate())
     said = str(caught.value)
-    assert said.startswith("env.tokenizer_name: the chat template of 'x' ")
+    assert said.startswith(f"env.tokenizer_name: the chat template of '{folder}' ")
     assert "\n" not in said

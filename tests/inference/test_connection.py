@@ -102,9 +102,7 @@ CASES = {
         *(400, refusal("Please reduce the length.", "context_length_exceeded")),
         CONTEXT,
     ),
-    "no credit": (402, {"error": {"message": "Add credits"}}, KEY),
-    "no key": (401, {"error": {"message": "Incorrect API key"}}, KEY),
-    "no rights": (403, {"error": {"message": "Country"}}, KEY),
+    **{f"key {status}": (status, "Add credits", KEY) for status in (401, 402, 403)},
     "vllm, another model": (*recorded("unknown model"), NAME),
     "vllm, too long": (*recorded("too long"), CONTEXT),
     **{

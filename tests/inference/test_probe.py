@@ -72,9 +72,6 @@ def fault_of(*odd, **how):
     return str(error).partition(": ")[2].removesuffix("; see docs/servers.md")
 
 
-# -- a stock vLLM ----------------------------------------------------------------------
-
-
 # -- the model of a reply --------------------------------------------------------------
 
 

@@ -34,6 +34,7 @@ pytestmark = pytest.mark.slow
 
 
 SETTINGS = {"ensure_scores_are_not_same": False}
+SAMPLING = Sampling(8, temperature=1.0, top_p=1.0, split="train")
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +53,8 @@ class Bare(ReasoningGymEnv):
     async def setup(self):
         """Watch, and do nothing else."""
         give_up = self.config.give_up_after_s if self.process_mode else None
-        self._servers.start(give_up_after_s=give_up)
+        request = self._prompts.probe_request(self._kind)
+        self._servers.start(request, give_up_after_s=give_up)
 
     async def get_next_item(self):
         return self._prompts.messages("2 + 2"), ENTRY_OF_FOUR, Exact()
@@ -96,9 +98,6 @@ def test_serve_ends_at_a_server_that_cannot_train_with_what_each_route_answered(
     assert end.startswith("openai.base_url: U/v1: cannot train: ")
     assert "/v1/completions: the reply has no token ids" in end
     assert "/generate: 404 Not Found" in end and end.endswith("; see docs/servers.md")
-
-
-# -- connections -----------------------------------------------------------------------
 
 
 # -- what a server says ----------------------------------------------------------------
@@ -195,8 +194,7 @@ async def test_a_request_waits_for_a_server_that_is_ejected(monkeypatch):
 
     monkeypatch.setattr(Client, "server_healthy", property(lambda _: next(checks)))
     monkeypatch.setattr(client, "complete", complete)
-    sampling = Sampling(8, temperature=1.0, top_p=1.0, split="train")
-    assert await Servers([client], None).generate([], 1, sampling)
+    assert await Servers([client], None).generate([], 1, SAMPLING)
     assert next(checks, None) is None
 
 
@@ -205,13 +203,12 @@ async def test_a_request_waits_for_a_server_that_is_ejected(monkeypatch):
 
 async def test_an_answer_ends_an_outage_which_is_told_once_with_who_waits(logged):
     odd = openai_endpoint(lambda body: (500, "out of memory"))
-    sampling = Sampling(8, temperature=1.0, top_p=1.0, split="train")
     prompt = Prompt([{"role": "user", "content": "2 + 2"}], [5], False)
     async with serving(odd) as url:
         env = bare(url, kind="openai", give_up_after_s=60)
         servers = env._servers
         await env.setup()
-        asking = [servers.generate(prompt, 1, sampling) for _ in range(3)]
+        asking = [servers.generate(prompt, 1, SAMPLING) for _ in range(3)]
         answers = asyncio.gather(*asking)
         await until(lambda: "3 requests wait" in logged.text, "it is told")
         assert servers.is_down

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.parts import ENTRY, GUARD_S, TOKENIZER
+from tests.support.parts import ENTRY, GUARD_S, small_run
 from tests.support.processes import descendants, left_alive
 
 pytestmark = pytest.mark.processes
@@ -72,17 +72,13 @@ def settings_of(folder, **launch):
             **launch,
         },
         "env": {
+            **small_run(),
             "tasks": ["gcd", "chain_sum"],
-            "tokenizer_name": str(TOKENIZER),
-            "group_size": 4,
             "batch_size": 8,
-            "max_token_length": 2048,
             "total_steps": STEPS,
             "complexity_mode": None,
-            "num_eval_samples_per_task": 1,
-            "steps_per_eval": 0,
             "ensure_scores_are_not_same": False,
-            "use_wandb": False,
+            "data_dumps_dir": str(folder / "run" / "data_dumps"),
         },
     }
     path = folder / "launch.yaml"

@@ -67,7 +67,8 @@ def dumps_folder():
     return str(Path(tempfile.gettempdir()) / "dumps")
 
 
-def _small_run():
+def small_run():
+    """Return settings with which a run takes little time."""
     return {
         "tokenizer_name": TOKENIZER,
         "use_wandb": False,
@@ -90,7 +91,7 @@ def _one_server(url, kind):
 
 
 def env_config(**changes):
-    given = _small_run() | {"tasks": FAST_TASKS, "seed": 1918}
+    given = small_run() | {"tasks": FAST_TASKS, "seed": 1918}
     return ReasoningGymEnvConfig(**(given | changes))
 
 
@@ -119,7 +120,7 @@ async def ready_env(*args, **changes):
 def options_of(url=NOWHERE, kind="vllm", **changes):
     """Return the command line of the settings of a small run."""
     given = {"use_wandb": "false", "tasks": ",".join(FAST_TASKS)}
-    env = _small_run() | given | {"complexity_mode": "None"}
+    env = small_run() | given | {"complexity_mode": "None"}
     server = _one_server(url, kind)
     return [f"--env.{name}={value}" for name, value in (env | changes).items()] + [
         f"--openai.{name}={value}" for name, value in server.items()

@@ -18,6 +18,25 @@ LIMIT = 256
 """The trainer's limit of length, in tokens."""
 
 
+TRAINER = {
+    "wandb_group": "g",
+    "wandb_project": "p",
+    "batch_size": SIZE,
+    "max_token_len": LIMIT,
+    "checkpoint_dir": "",
+    "save_checkpoint_interval": 0,
+    "starting_step": 0,
+    "num_steps": 10**6,
+}
+ENVIRONMENT = {
+    "max_token_length": 2048,
+    "desired_name": "other",
+    "weight": 1.0,
+    "group_size": SIZE,
+}
+"""What a trainer, and an environment, registers with."""
+
+
 class RealApi:
     def __init__(self, url, folder):
         self.url = url
@@ -36,16 +55,8 @@ class RealApi:
         empty_api(self.url)
 
     def start_trainer(self, max_token_len=LIMIT, batch_size=SIZE):
-        given = {
-            "wandb_group": "g",
-            "wandb_project": "p",
-            "batch_size": batch_size,
-            "max_token_len": max_token_len,
-            "checkpoint_dir": str(self._folder),
-            "save_checkpoint_interval": 0,
-            "starting_step": 0,
-            "num_steps": 10**6,
-        }
+        sizes = {"max_token_len": max_token_len, "batch_size": batch_size}
+        given = {**TRAINER, **sizes, "checkpoint_dir": str(self._folder)}
         self.query("POST", "/register", given)
         self.query("GET", "/batch")
 
@@ -57,13 +68,7 @@ class RealApi:
 
     def connected(self):
         """Return how many environments it counts in, by a probe's equal share."""
-        probe = {
-            "max_token_length": 2048,
-            "desired_name": "probe",
-            "weight": 1.0,
-            "group_size": SIZE,
-        }
-        me = {"env_id": self.query("POST", "/register-env", probe)["env_id"]}
+        me = {"env_id": self.query("POST", "/register-env", ENVIRONMENT)["env_id"]}
         share = self.query("GET", "/status-env", me)["env_weight"]
         self.query("POST", "/disconnect-env", me)
         return round(1 / share) - 1
