@@ -1,7 +1,5 @@
 """What the installed library is, where its tables hold, and one that is broken."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import dataclasses

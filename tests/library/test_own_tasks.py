@@ -1,7 +1,5 @@
 """A user's own tasks: which modules workers import, what is refused, who is blamed."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """What is registered, which copy of reasoning-gym it is, and what is wrong with it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The evaluation's items, ours and those of the presets: made, or left out."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

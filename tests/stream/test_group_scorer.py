@@ -1,7 +1,5 @@
 """Scores of a group through real workers: who loses what, and who does not."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools

@@ -1,7 +1,5 @@
 """The items of a run, which workers make ahead."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

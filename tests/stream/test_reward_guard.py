@@ -1,7 +1,5 @@
 """Reward functions of anyone, in workers: what they return, or None and its cause."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import importlib

@@ -1,7 +1,5 @@
 """The stream of items that `Tasks` is: what it depends on, and what moves it."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import pickle

@@ -4,8 +4,6 @@ It can add and find greatest common divisors, so it meets two tasks without know
 their items.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

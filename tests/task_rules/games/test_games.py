@@ -31,37 +31,6 @@ def test_the_result_is_that_of_the_hand_before_a_card_is_removed(
     assert result_of_last_round(rounds) == result
 
 
-# -- survo -----------------------------------------------------------------------------
-
-ENTRY = {
-    "metadata": {
-        "puzzle": [[0, 0, 5], [0, 0, 5], [5, 5, 10]],
-        "candidate_numbers": [2, 3, 3, 2],
-    }
-}
-GOLD = "2 3 5\n3 2 5\n5 5 10"
-
-
-@pytest.mark.parametrize(
-    ("answer", "score"),
-    [
-        (GOLD, 1.0),
-        ("3 2 5\n2 3 5\n5 5 10", 1.0),
-        ("1 4 5\n4 1 5\n5 5 10", 0.0),  # other numbers than those given
-        ("3 2 5\n3 2 5\n5 5 10", 0.0),  # the columns' sums are wrong
-        ("3 2 5\n2 3 5\n5 5 11", 0.0),  # a given number is another one
-        ("3 2 5\n2 3 5", 0.0),
-        ("3 2 5\n2 3 5\n5 5 10\n0 0 0", 0.0),
-        ("3 2 5 1\n2 3 5\n5 5 10", 0.0),
-        ("3 2 5\n2 3 5\n5 5 10 or 7.5", 0.0),
-        ("3 2 5\n2 3 5\n5 5 " + "9" * 5_000, 0.0),
-        ("", 0.0),
-    ],
-)
-def test_each_filling_of_survo_is_paid_in_full_and_nothing_else(answer, score):
-    assert fixed_score("survo", ENTRY, answer) == score
-
-
 # -- sokoban ---------------------------------------------------------------------------
 
 
