@@ -44,6 +44,12 @@ ANSWERED = [
         "<answer>5</answer><think>or <answer>",
     ),
     "<answer>4</answer></thinking><answer>5</answer>",
+    # Thinking is closed by its own tag, and the end of a message is no end of it.
+    "<thinking>a</thinking>[/THINK]<|end|><answer>5</answer>",
+    "<thinking>[/THINK]<|end|><answer>4</answer></thinking><answer>5</answer>",
+    "<answer>5</answer><|end|>",
+    # Of Solar and Llama.
+    "<|think|><answer>4</answer><|end|><|begin|>assistant<|content|><answer>5</answer>",
 ]
 FINAL = "<|start|>assistant<|channel|>final<|message|>"
 """What stands before the answer of gpt-oss, and says nothing."""
@@ -110,13 +116,6 @@ def test_the_sentence_before_granite_s_answer_ends_its_thinking():
     assert failure_of(thinking) == "unfinished_thinking"
 
 
-@pytest.mark.parametrize(
-    "opening", ["analysisWe ", "analysisthe ", 'commentary to=x json{"a": 1}']
-)
-def test_messages_of_gpt_oss_without_special_tokens_need_a_final_one(opening):
-    assert failure_of(f"{opening}<answer>4</answer>") == "unfinished_thinking"
-
-
 FOREIGN = {
     **{f"<{name}>": f"</{name}>" for name in ("scratchpad", "PLAN", "思考", "step_1")},
     "<function=calc>{": "}</function>",
@@ -151,18 +150,6 @@ def test_an_element_that_nobody_has_listed_holds_no_final_answer(opening, closin
 )  # fmt: skip
 def test_elements_of_the_message_may_hold_the_answer(text):
     assert answer_of(text.format("<answer>5</answer>")) == "5"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "so <answer>\n<answer>5</answer>\n</answer>",
-        "<answer>\n<answer>5</answer>",
-        "<answer>\n<answer>\n<answer>5</answer></answer></answer>",
-    ],
-)
-def test_answer_tags_around_an_answer_are_a_frame_only_around_the_message(text):
-    assert failure_of(text) == "nested_answer"
 
 
 NO_THINKING = [
@@ -216,19 +203,6 @@ def test_an_answer_that_the_text_goes_on_after_is_not_final(opening, rest):
     assert answer_of(f"<think>{text}</think><answer>5</answer>") == "5"
 
 
-def test_thinking_is_closed_by_its_own_tag_alone():
-    thinking = "<thinking>a</think>[/THINK]<|end|><answer>4</answer></thinking>"
-    assert answer_of(f"{thinking}<answer>5</answer>") == "5"
-    assert failure_of("<think>a[/THINK]<answer>5</answer>") == "unfinished_thinking"
-
-
-def test_the_end_of_a_message_is_no_end_of_thinking():
-    assert answer_of("<answer>5</answer><|end|>") == "5"
-    assert failure_of("<answer>4</answer><|end|><answer>5</answer>") == (
-        "several_answers"
-    )
-
-
 OPENED = [
     "maybe <answer>4</answer></think><answer>5</answer>",
     "<think>2 + 3</think><answer>5</answer>",
@@ -261,82 +235,81 @@ def test_what_is_no_tag_stays_as_it_is(content):
 # -- thinking --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ["<answer>5</answer>", "", "<think>", "5"])
-def test_the_template_s_thinking_must_end(text):
-    assert failure_of(text, thinking_open=True) == "unfinished_thinking"
+def test_the_template_s_thinking_must_end():
+    for text in ("<answer>5</answer>", "", "<think>"):
+        assert failure_of(text, thinking_open=True) == "unfinished_thinking"
 
 
 # -- failures --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("text", "failure"),
-    [
-        ("", "no_answer"),
-        ("It is 5.", "no_answer"),
-        ("<think>5</think>", "no_answer"),
-        ("<answer>5</answer></think>", "no_answer"),
-        ("<think><answer>5</answer></think> So 5.", "no_answer"),
-        ("<think>", "unfinished_thinking"),
-        ("<think>hm <answer>5</answer>", "unfinished_thinking"),
-        ("<think>a</think>b<think>c", "unfinished_thinking"),
-        (
-            "<think>a</think><answer>4</answer> wait </think><answer>5</answer>",
-            "several_answers",
-        ),
-        ("<answer>5</answer><answer>5</answer>", "several_answers"),
-        ("<answer>4</answer> no: <answer>5</answer>", "several_answers"),
-        ("<answer>5", "unclosed_answer"),
-        ("<answer>4</answer><answer>5", "unclosed_answer"),
-        ("<answer><answer>5</answer></answer>", "nested_answer"),
-        ("<answer><think>2 + 3</think>5</answer>", "nested_answer"),
-        ("<think>a</think><answer>5</think></answer>", "nested_answer"),
-        ("<think>a</think>`<answer>` is: <answer>5</answer>", "nested_answer"),
-        ("As asked I used <think>. <answer>5</answer>", "unfinished_thinking"),
-        ("5</answer>", "stray_tag"),
-        ("<answer>5</answer></answer>", "stray_tag"),
+FAILURES = {
+    "no_answer": [
+        *("", "It is 5.", "<think>5</think>", "<answer>5</answer></think>"),
+        "<think><answer>5</answer></think> So 5.",
+        # Tags are lower case and bare.
+        *("<ANSWER>5</ANSWER>", "<answer >5</answer >", "< answer>5</ answer>"),
+        *('<answer id="1">5</answer id="1">', "[answer]5[/answer]"),
     ],
-)
-def test_a_failure_says_why(text, failure):
-    assert extract_answer(text) == Extraction(None, failure)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("<ANSWER>5</ANSWER>", "<Answer>5</Answer>", "<answer >5</answer >"),
-        *("< answer>5</ answer>", '<answer id="1">5</answer id="1">'),
-        "[answer]5[/answer]",
+    "unfinished_thinking": [
+        *("<think>", "<think>hm <answer>5</answer>", "<think>a</think>b<think>c"),
+        "As asked I used <think>. <answer>5</answer>",
+        "<think>a[/THINK]<answer>5</answer>",
+        # Messages of gpt-oss without special tokens need a final one.
+        *("analysisWe <answer>4</answer>", "analysisthe <answer>4</answer>"),
+        'commentary to=x json{"a": 1}<answer>4</answer>',
     ],
-)
-def test_tags_are_lower_case_and_bare(text):
-    assert failure_of(text) == "no_answer"
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (r"So it is $\boxed{5}$.", "5"),
-        (r"\[ \boxed {\frac{1}{2^{3}}} \]", r"\frac{1}{2^{3}}"),
-        (r'\boxed{{"a": {"b": 1}}}', '{"a": {"b": 1}}'),
-        (r"\boxed{\{1, 2\}}", r"\{1, 2\}"),
-        (r"\\boxed{1 \\ 2\\}", r"1 \\ 2\\"),
-        (r"{x} or } and \boxed{5} }", "5"),
-        (r"<think>\boxed{4} or \boxed{</think>\boxed{ 5 }", "5"),
-        (r"`\boxed{5}`", "5"),
-        (r"<answer>\boxed{5}</answer>", "5"),
-        (r"\boxed{}", ""),
-        ("<answer>5</answer>", "no_answer"),
-        (r"\boxed5, \fbox{5}", "no_answer"),
-        (r"\boxed{4} and \boxed{5}", "several_answers"),
-        (r"\boxed{\boxed{5}}", "nested_answer"),
-        (r"\boxed{<think>a</think>5}", "nested_answer"),
-        (r"\boxed{\frac{1}{2}", "unclosed_answer"),
-        (r"\boxed{5\}", "unclosed_answer"),
-        (r"<think>so \boxed{5}", "unfinished_thinking"),
-        (r"\boxed{5} Wait, no.", "unfinished_thinking"),
+    "several_answers": [
+        "<think>a</think><answer>4</answer> wait </think><answer>5</answer>",
+        "<answer>4</answer> no: <answer>5</answer>",
+        # The end of a message is no end of thinking.
+        "<answer>4</answer><|end|><answer>5</answer>",
     ],
-)
+    "unclosed_answer": ["<answer>5", "<answer>4</answer><answer>5"],
+    "nested_answer": [
+        "<answer><answer>5</answer></answer>",
+        "<answer><think>2 + 3</think>5</answer>",
+        "<think>a</think><answer>5</think></answer>",
+        "<think>a</think>`<answer>` is: <answer>5</answer>",
+        # Answer tags around an answer are a frame only around the message.
+        "so <answer>\n<answer>5</answer>\n</answer>",
+        "<answer>\n<answer>5</answer>",
+        "<answer>\n<answer>\n<answer>5</answer></answer></answer>",
+    ],
+    "stray_tag": ["5</answer>", "<answer>5</answer></answer>"],
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_failure_says_why(failure):
+    for text in FAILURES[failure]:
+        assert extract_answer(text) == Extraction(None, failure), text
+
+
+BOXED = {
+    r"So it is $\boxed{5}$.": "5",
+    r"\[ \boxed {\frac{1}{2^{3}}} \]": r"\frac{1}{2^{3}}",
+    r'\boxed{{"a": {"b": 1}}}': '{"a": {"b": 1}}',
+    r"\boxed{\{1, 2\}}": r"\{1, 2\}",
+    r"\\boxed{1 \\ 2\\}": r"1 \\ 2\\",
+    r"{x} or } and \boxed{5} }": "5",
+    r"<think>\boxed{4} or \boxed{</think>\boxed{ 5 }": "5",
+    r"`\boxed{5}`": "5",
+    r"<answer>\boxed{5}</answer>": "5",
+    r"\boxed{}": "",
+    "<answer>5</answer>": "no_answer",
+    r"\boxed5, \fbox{5}": "no_answer",
+    r"\boxed{4} and \boxed{5}": "several_answers",
+    r"\boxed{\boxed{5}}": "nested_answer",
+    r"\boxed{<think>a</think>5}": "nested_answer",
+    r"\boxed{\frac{1}{2}": "unclosed_answer",
+    r"\boxed{5\}": "unclosed_answer",
+    r"<think>so \boxed{5}": "unfinished_thinking",
+    r"\boxed{5} Wait, no.": "unfinished_thinking",
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), BOXED.items())
 def test_one_box_counts_like_one_pair_of_tags(text, expected):
     one = extract_answer(text, answer_format="boxed")
     assert expected in (one.answer, one.failure)
