@@ -5,31 +5,8 @@ from itertools import islice
 
 import pytest
 
-from examples.studies import cells
-
 pytest.importorskip("torch")
 choices = pytest.importorskip("examples.studies.choices")
-
-
-def test_an_arm_and_a_task_that_do_not_go_together_have_no_cell(tmp_path, monkeypatch):
-    monkeypatch.setattr(cells, "FOLDER", tmp_path)
-    ran = []
-
-    def run(*cell):
-        ran.append(cell[:3])
-        return {"true": 0.5}
-
-    alone = [("library", "tasks")]
-    arms, tasks = ("ours", "library"), ("levels", "tasks")
-    study = cells.Cells("study", arms, tasks, (0,), ("true",), run, alone)
-    for cell in study.pending():
-        study.one(cell)
-    assert ran == [
-        ("ours", "levels", 0),
-        ("ours", "tasks", 0),
-        ("library", "levels", 0),
-    ]
-    assert not study.pending() and len(study.table().splitlines()) == 5
 
 
 @pytest.mark.processes

@@ -35,18 +35,41 @@ def test_a_solver_agrees_with_the_references_that_are_checked(truth):
     assert sum(truth(item.entry) is not None for item in items) > 20
 
 
-def study(folder, run):
-    tasks, arms = ("gcd", "lcm"), ("ours", "library")
-    return cells.Cells("study", arms, tasks, (0, 1, 2), ("true", "reward"), run)
-
-
-def test_cells_are_kept_and_the_table_pairs_equal_seeds(tmp_path, monkeypatch):
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """Make a study of a function, in a folder of its own."""
     monkeypatch.setattr(cells, "FOLDER", tmp_path)
+    monkeypatch.setattr(cells, "TABLES", tmp_path / "results")
+    monkeypatch.setattr("sys.argv", ["study"])
 
+    def make(run, left_out=()):
+        arms = ("ours", "library")
+        tasks = ("gcd", "lcm")
+        metrics = ("true", "reward")
+        return cells.Cells("study", arms, tasks, (0, 1, 2), metrics, run, left_out)
+
+    return make
+
+
+def test_an_arm_and_a_task_that_do_not_go_together_have_no_cell(study):
+    ran = []
+
+    def run(*cell):
+        ran.append(cell[:2])
+        return {"true": 0.5, "reward": 0.5}
+
+    whole = study(run, [("library", "lcm")])
+    for cell in whole.pending():
+        whole.one(cell)
+    assert {*ran} == {("ours", "gcd"), ("ours", "lcm"), ("library", "gcd")}
+    assert not whole.pending() and len(whole.table().splitlines()) == 5
+
+
+def test_cells_are_kept_and_the_table_pairs_equal_seeds(study, tmp_path, monkeypatch):
     def run(arm, task, seed, share):
         return {"true": 0.5 + 0.1 * seed - 0.2 * (arm == "library"), "reward": share}
 
-    of = study(tmp_path, run)
+    of = study(run)
     for seed in of.seeds:
         for arm in of.arms:
             of.one((arm, "gcd", seed))
@@ -101,11 +124,8 @@ def test_a_study_says_how_long_it_takes_and_runs_what_is_not_there(tmp_path):
     assert sorted(runs[7:]) == ["faulty gcd 1 1.0", "faulty gcd 2 1.0"]
 
 
-def test_the_table_of_a_whole_study_is_written_to_a_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(cells, "FOLDER", tmp_path)
-    monkeypatch.setattr(cells, "TABLES", tmp_path / "results")
-    monkeypatch.setattr("sys.argv", ["study"])
-    whole = study(tmp_path, lambda *_: {"true": 0.5, "reward": 0.5})
+def test_the_table_of_a_whole_study_is_written_to_a_file(study, tmp_path):
+    whole = study(lambda *_: {"true": 0.5, "reward": 0.5})
     for cell in whole.pending():
         whole.one(cell)
     whole.main()
@@ -114,14 +134,12 @@ def test_the_table_of_a_whole_study_is_written_to_a_file(tmp_path, monkeypatch):
     assert "| lcm | library | 3 |" in written
 
 
-def test_a_cell_that_fails_leaves_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(cells, "FOLDER", tmp_path)
-
+def test_a_cell_that_fails_leaves_nothing(study, tmp_path):
     def run(arm, task, seed, share):
         raise OSError("the disk is full")
 
     with pytest.raises(OSError, match="full"):
-        study(tmp_path, run).one(("ours", "gcd", 0))
+        study(run).one(("ours", "gcd", 0))
     assert not list(tmp_path.rglob("*.json"))
 
 

@@ -123,25 +123,10 @@ def test_an_honest_form_is_admitted(task, answer):
 
 
 @pytest.mark.parametrize("task", FORMULAS + LISTS)
-def test_no_code_reaches_an_evaluator(task):
-    texts = [t for t in HOSTILE if t.kind in ("code", "names")]
-    assert [t.name for t in texts if rejection(task, t.text) is None] == []
-
-
-@pytest.mark.parametrize("task", FORMULAS)
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("power:tower", "power:tower_caret", "power:tower_signs"),
-        *("power:tower_by_logarithm", "power:tower_by_tangent", "power:tower_by_E"),
-        *("power:tower_by_root", "power:power_by_cancelling"),
-        *("power:product_of_powers", "power:root", "number:exponent"),
-        *("nesting:parentheses_90", "nesting:calls_60", "nesting:sum_distinct"),
-    ],
-)
-def test_no_explosion_reaches_sympy(task, name):
-    text = next(t.text for t in HOSTILE if t.name == name)
-    assert rejection(task, text) is not None
+def test_no_code_and_no_explosion_reaches_an_evaluator(task):
+    admitted = {text.kind for text in HOSTILE if rejection(task, text.text) is None}
+    values = {"numbers", "characters", "patterns", "json", "moves", "size"}
+    assert admitted - {"gamed"} <= (values if task in LISTS else set())
 
 
 @pytest.mark.parametrize(("task", "answer"), rows(REFUSED))

@@ -7,24 +7,25 @@ from tests.support.worker_attacks import evaluate, execute, worker_of
 pytestmark = pytest.mark.processes
 
 
-@pytest.mark.parametrize(
-    ("change", "state"),
-    [
-        ("os.chdir('/')", "os.getcwd()"),
-        ("os.environ['X'] = 'x'", "dict(os.environ)"),
-        ("os.environ.clear()", "dict(os.environ)"),
-        ("sys.setrecursionlimit(10**6)", "sys.getrecursionlimit()"),
-        ("sys.set_int_max_str_digits(0)", "sys.get_int_max_str_digits()"),
-        ("decimal.getcontext().prec = 3", "decimal.getcontext().prec"),
-        ("decimal.setcontext(decimal.ExtendedContext)", "str(decimal.getcontext())"),
-        ("random.seed(7)", "random.random()"),
-        ("numpy.random.seed(7)", "numpy.random.random()"),
-        ("signal.setitimer(signal.ITIMER_REAL, 9)", "signal.getitimer(0)[0]"),
-        ("open('file', 'w').write('x')", "os.listdir()"),
-        ("os.makedirs('a/b/c')", "os.listdir()"),
-        ("tempfile.tempdir = '/nowhere'", "tempfile.gettempdir()"),
-    ],
-)
+STATES = {
+    "os.chdir('/')": "os.getcwd()",
+    "os.environ['X'] = 'x'": "dict(os.environ)",
+    "os.environ.clear()": "dict(os.environ)",
+    "sys.setrecursionlimit(10**6)": "sys.getrecursionlimit()",
+    "sys.set_int_max_str_digits(0)": "sys.get_int_max_str_digits()",
+    "decimal.getcontext().prec = 3": "decimal.getcontext().prec",
+    "decimal.setcontext(decimal.ExtendedContext)": "str(decimal.getcontext())",
+    "random.seed(7)": "random.random()",
+    "numpy.random.seed(7)": "numpy.random.random()",
+    "signal.setitimer(signal.ITIMER_REAL, 9)": "signal.getitimer(0)[0]",
+    "open('file', 'w').write('x')": "os.listdir()",
+    "os.makedirs('a/b/c')": "os.listdir()",
+    "tempfile.tempdir = '/nowhere'": "tempfile.gettempdir()",
+}
+"""Change to the state that it would leave."""
+
+
+@pytest.mark.parametrize(("change", "state"), STATES.items())
 def test_next_call_finds_the_state_as_it_was(pool, change, state):
     imports = "import decimal, os, random, signal, sys, tempfile, numpy.random\n"
     read = f"exec({imports!r}) or {state}"
