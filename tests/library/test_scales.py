@@ -80,13 +80,6 @@ def test_the_digest_of_a_task_changes_with_its_curriculum(monkeypatch):
     assert curriculum_digest("ab") != before
 
 
-def test_the_table_is_of_the_installed_library(pool):
-    assert registry.describe().version == SHIPPED.library_version
-    job = worker_jobs.curriculum_digests
-    digests = pool.call(job, [*SHIPPED.scales], deadline_s=GUARD_S)
-    assert digests == {task: scale.digest for task, scale in SHIPPED.scales.items()}
-
-
 # -- items over the scale --------------------------------------------------------------
 
 
