@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rg_env.reward.extraction import (
+    FORMAT_FAILURES,
     MOST_CLOSING_WORDS,
     THINKING,
     Extraction,
@@ -32,25 +33,6 @@ def failure_of(text, **settings):
 # -- the answer ------------------------------------------------------------------------
 
 
-ANSWERED = [
-    "<think>2 + 3</think> It is 5. <answer>5</answer>",
-    *("It is <answer>5</answer>.", "<answer>5</answer><think>let me check</think>"),
-    "<think><answer>3</answer></think>a<think><answer>4</answer></think><answer>5</answer>",
-    "maybe <answer>4</answer></think><answer>5</answer>",
-    "a</think><answer>4</answer></think><answer>5</answer>",
-    "<|channel|>commentary<|message|><answer>4</answer><|call|><answer>5</answer>",
-    *(
-        "<think>a</think><answer>5</answer></think>",
-        "<answer>5</answer><think>or <answer>",
-    ),
-    "<answer>4</answer></thinking><answer>5</answer>",
-    # Thinking is closed by its own tag, and the end of a message is no end of it.
-    "<thinking>a</thinking>[/THINK]<|end|><answer>5</answer>",
-    "<thinking>[/THINK]<|end|><answer>4</answer></thinking><answer>5</answer>",
-    "<answer>5</answer><|end|>",
-    # Of Solar and Llama.
-    "<|think|><answer>4</answer><|end|><|begin|>assistant<|content|><answer>5</answer>",
-]
 FINAL = "<|start|>assistant<|channel|>final<|message|>"
 """What stands before the answer of gpt-oss, and says nothing."""
 
@@ -211,12 +193,9 @@ OPENED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "thinking_open"),
-    [*((text, False) for text in ANSWERED), *((text, True) for text in sorted(OPENED))],
-)
-def test_the_one_answer_outside_of_the_thinking_is_the_answer(text, thinking_open):
-    assert answer_of(text, thinking_open=thinking_open) == "5"
+@pytest.mark.parametrize("text", sorted(OPENED))
+def test_the_one_answer_behind_the_thinking_of_the_template_is_the_answer(text):
+    assert answer_of(text, thinking_open=True) == "5"
 
 
 def test_the_answer_is_stripped_and_keeps_its_inner_whitespace():
@@ -225,6 +204,8 @@ def test_the_answer_is_stripped_and_keeps_its_inner_whitespace():
 
 def test_an_empty_answer_is_an_answer():
     assert extract_answer("<answer> \n\t </answer>") == Extraction("", None)
+    assert extract_answer(r"\boxed{}", answer_format="boxed") == Extraction("", None)
+    assert failure_of("") == "no_answer"
 
 
 @pytest.mark.parametrize("content", ["a\x00b", "\ud800", "x < 3 > y", "<b>5</b>", "</"])
@@ -243,76 +224,91 @@ def test_the_template_s_thinking_must_end():
 # -- failures --------------------------------------------------------------------------
 
 
-FAILURES = {
-    "no_answer": [
-        *("", "It is 5.", "<think>5</think>", "<answer>5</answer></think>"),
-        "<think><answer>5</answer></think> So 5.",
-        # Tags are lower case and bare.
-        *("<ANSWER>5</ANSWER>", "<answer >5</answer >", "< answer>5</ answer>"),
-        *('<answer id="1">5</answer id="1">', "[answer]5[/answer]"),
-    ],
-    "unfinished_thinking": [
-        *("<think>", "<think>hm <answer>5</answer>", "<think>a</think>b<think>c"),
-        "As asked I used <think>. <answer>5</answer>",
-        "<think>a[/THINK]<answer>5</answer>",
-        # Messages of gpt-oss without special tokens need a final one.
-        *("analysisWe <answer>4</answer>", "analysisthe <answer>4</answer>"),
-        'commentary to=x json{"a": 1}<answer>4</answer>',
-    ],
-    "several_answers": [
-        "<think>a</think><answer>4</answer> wait </think><answer>5</answer>",
-        "<answer>4</answer> no: <answer>5</answer>",
-        # The end of a message is no end of thinking.
-        "<answer>4</answer><|end|><answer>5</answer>",
-    ],
-    "unclosed_answer": ["<answer>5", "<answer>4</answer><answer>5"],
-    "nested_answer": [
-        "<answer><answer>5</answer></answer>",
-        "<answer><think>2 + 3</think>5</answer>",
-        "<think>a</think><answer>5</think></answer>",
-        "<think>a</think>`<answer>` is: <answer>5</answer>",
-        # Answer tags around an answer are a frame only around the message.
-        "so <answer>\n<answer>5</answer>\n</answer>",
-        "<answer>\n<answer>5</answer>",
-        "<answer>\n<answer>\n<answer>5</answer></answer></answer>",
-    ],
-    "stray_tag": ["5</answer>", "<answer>5</answer></answer>"],
+EXTRACTED = {
+    "tags": r"""
+<think>2 + 3</think> It is 5. <answer>5</answer> ⇒ 5
+It is <answer>5</answer>. ⇒ 5
+<answer>5</answer><think>let me check</think> ⇒ 5
+<think><answer>3</answer></think><think><answer>4</answer></think><answer>5</answer> ⇒ 5
+maybe <answer>4</answer></think><answer>5</answer> ⇒ 5
+a</think><answer>4</answer></think><answer>5</answer> ⇒ 5
+<|channel|>commentary<|message|><answer>4</answer><|call|><answer>5</answer> ⇒ 5
+<think>a</think><answer>5</answer></think> ⇒ 5
+<answer>5</answer><think>or <answer> ⇒ 5
+<answer>4</answer></thinking><answer>5</answer> ⇒ 5
+<thinking>a</thinking>[/THINK]<|end|><answer>5</answer> ⇒ 5
+<thinking>[/THINK]<|end|><answer>4</answer></thinking><answer>5</answer> ⇒ 5
+<answer>5</answer><|end|> ⇒ 5
+<|think|><answer>4</answer><|end|><|begin|>assistant<|content|><answer>5</answer> ⇒ 5
+It is 5. ⇒ no_answer
+<think>5</think> ⇒ no_answer
+<answer>5</answer></think> ⇒ no_answer
+<think><answer>5</answer></think> So 5. ⇒ no_answer
+<ANSWER>5</ANSWER> ⇒ no_answer
+<answer >5</answer > ⇒ no_answer
+< answer>5</ answer> ⇒ no_answer
+<answer id="1">5</answer id="1"> ⇒ no_answer
+[answer]5[/answer] ⇒ no_answer
+<think> ⇒ unfinished_thinking
+<think>hm <answer>5</answer> ⇒ unfinished_thinking
+<think>a</think>b<think>c ⇒ unfinished_thinking
+As asked I used <think>. <answer>5</answer> ⇒ unfinished_thinking
+<think>a[/THINK]<answer>5</answer> ⇒ unfinished_thinking
+analysisWe <answer>4</answer> ⇒ unfinished_thinking
+analysisthe <answer>4</answer> ⇒ unfinished_thinking
+commentary to=x json{"a": 1}<answer>4</answer> ⇒ unfinished_thinking
+<think>a</think><answer>4</answer> wait </think><answer>5</answer> ⇒ several_answers
+<answer>4</answer> no: <answer>5</answer> ⇒ several_answers
+<answer>4</answer><|end|><answer>5</answer> ⇒ several_answers
+<answer>5 ⇒ unclosed_answer
+<answer>4</answer><answer>5 ⇒ unclosed_answer
+<answer><answer>5</answer></answer> ⇒ nested_answer
+<answer><think>2 + 3</think>5</answer> ⇒ nested_answer
+<think>a</think><answer>5</think></answer> ⇒ nested_answer
+<think>a</think>`<answer>` is: <answer>5</answer> ⇒ nested_answer
+so <answer>↵<answer>5</answer>↵</answer> ⇒ nested_answer
+<answer>↵<answer>5</answer> ⇒ nested_answer
+<answer>↵<answer>↵<answer>5</answer></answer></answer> ⇒ nested_answer
+5</answer> ⇒ stray_tag
+<answer>5</answer></answer> ⇒ stray_tag
+""",
+    "boxed": r"""
+So it is $\boxed{5}$. ⇒ 5
+\[ \boxed {\frac{1}{2^{3}}} \] ⇒ \frac{1}{2^{3}}
+\boxed{{"a": {"b": 1}}} ⇒ {"a": {"b": 1}}
+\boxed{\{1, 2\}} ⇒ \{1, 2\}
+\\boxed{1 \\ 2\\} ⇒ 1 \\ 2\\
+{x} or } and \boxed{5} } ⇒ 5
+<think>\boxed{4} or \boxed{</think>\boxed{ 5 } ⇒ 5
+`\boxed{5}` ⇒ 5
+<answer>\boxed{5}</answer> ⇒ 5
+<answer>5</answer> ⇒ no_answer
+\boxed5, \fbox{5} ⇒ no_answer
+\boxed{4} and \boxed{5} ⇒ several_answers
+\boxed{\boxed{5}} ⇒ nested_answer
+\boxed{<think>a</think>5} ⇒ nested_answer
+\boxed{\frac{1}{2} ⇒ unclosed_answer
+\boxed{5\} ⇒ unclosed_answer
+<think>so \boxed{5} ⇒ unfinished_thinking
+\boxed{5} Wait, no. ⇒ unfinished_thinking
+""",
 }
+"""Texts, and the answer or the reason why there is none."""
 
 
-@pytest.mark.parametrize("failure", FAILURES)
-def test_a_failure_says_why(failure):
-    for text in FAILURES[failure]:
-        assert extract_answer(text) == Extraction(None, failure), text
-
-
-BOXED = {
-    r"So it is $\boxed{5}$.": "5",
-    r"\[ \boxed {\frac{1}{2^{3}}} \]": r"\frac{1}{2^{3}}",
-    r'\boxed{{"a": {"b": 1}}}': '{"a": {"b": 1}}',
-    r"\boxed{\{1, 2\}}": r"\{1, 2\}",
-    r"\\boxed{1 \\ 2\\}": r"1 \\ 2\\",
-    r"{x} or } and \boxed{5} }": "5",
-    r"<think>\boxed{4} or \boxed{</think>\boxed{ 5 }": "5",
-    r"`\boxed{5}`": "5",
-    r"<answer>\boxed{5}</answer>": "5",
-    r"\boxed{}": "",
-    "<answer>5</answer>": "no_answer",
-    r"\boxed5, \fbox{5}": "no_answer",
-    r"\boxed{4} and \boxed{5}": "several_answers",
-    r"\boxed{\boxed{5}}": "nested_answer",
-    r"\boxed{<think>a</think>5}": "nested_answer",
-    r"\boxed{\frac{1}{2}": "unclosed_answer",
-    r"\boxed{5\}": "unclosed_answer",
-    r"<think>so \boxed{5}": "unfinished_thinking",
-    r"\boxed{5} Wait, no.": "unfinished_thinking",
-}
-
-
-@pytest.mark.parametrize(("text", "expected"), BOXED.items())
-def test_one_box_counts_like_one_pair_of_tags(text, expected):
-    one = extract_answer(text, answer_format="boxed")
-    assert expected in (one.answer, one.failure)
+@pytest.mark.parametrize(
+    ("answer_format", "line"),
+    [
+        (kind, line)
+        for kind, rows in EXTRACTED.items()
+        for line in rows.split("\n")[1:-1]
+    ],
+)
+def test_a_text_has_an_answer_or_a_failure_says_why(answer_format, line):
+    text, _, expected = line.replace("↵", "\n").partition(" ⇒ ")
+    is_failure = expected in FORMAT_FAILURES
+    wanted = (None, expected) if is_failure else (expected, None)
+    assert extract_answer(text, answer_format=answer_format) == Extraction(*wanted)
 
 
 # -- any text --------------------------------------------------------------------------
