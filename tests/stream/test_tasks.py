@@ -88,15 +88,6 @@ def test_items_ahead_follow_a_seek_and_end_with_their_iterator():
     assert not thread.is_alive()
 
 
-@pytest.mark.parametrize("drawn", [0, 4])
-def test_a_pickled_stream_goes_on_where_it_stood(drawn):
-    tasks = Tasks(*CHOSEN, levels="curriculum", choice="adaptive")
-    for item in itertools.islice(tasks, drawn):
-        tasks.feedback(item, [1.0, 1.0])
-    other = pickle.loads(pickle.dumps(tasks))
-    assert taken(other, 5) == taken(tasks, 5)
-
-
 def test_an_item_that_no_worker_has_made_comes_when_it_is_asked_again(
     monkeypatch, pool
 ):
@@ -210,12 +201,23 @@ def test_only_items_of_the_stream_give_feedback():
     assert tasks.state_dict()["progress"]["group_counts"] == {"gcd": 2}
 
 
-def test_a_state_brings_back_place_levels_and_weights():
-    tasks = Tasks(*CHOSEN, levels="curriculum", choice="adaptive")
-    for item in itertools.islice(tasks, 12):
-        tasks.feedback(item, score(item, [f"<answer>{item.gold}</answer>"]))
+def by_state(tasks):
     other = Tasks(*CHOSEN, levels="curriculum", choice="adaptive")
     other.load_state_dict(tasks.state_dict())
+    return other
+
+
+def by_pickle(tasks):
+    return pickle.loads(pickle.dumps(tasks))
+
+
+@pytest.mark.parametrize("carried", [by_state, by_pickle])
+@pytest.mark.parametrize("drawn", [0, 12])
+def test_a_stream_goes_on_with_its_place_levels_and_weights(carried, drawn):
+    tasks = Tasks(*CHOSEN, levels="curriculum", choice="adaptive")
+    for item in itertools.islice(tasks, drawn):
+        tasks.feedback(item, score(item, [f"<answer>{item.gold}</answer>"]))
+    other = carried(tasks)
     assert other.state_dict() == tasks.state_dict()
     assert taken(other, 10) == taken(tasks, 10)
 

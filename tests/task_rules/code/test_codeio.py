@@ -4,6 +4,7 @@ import asyncio
 import functools
 import json
 import random
+import re
 
 import numpy as np
 import pytest
@@ -107,32 +108,59 @@ def test_an_output_is_asked_for_without_running_anything(monkeypatch):
 # -- values ----------------------------------------------------------------------------
 
 
-VALUES = [
-    ({"a": [1, None], "b": True}, ["{'b': True, 'a': [1, None]}"], []),
-    ({"a": [1, None], "b": True}, ['{"a":[1,null],"b":true,}'], ['{"b": true}']),
-    ([1.5, "x"], ["[1.50, 'x']", "(1.5, 'x')", '[\n 1.5,\n "x"\n]'], []),
-    ("yes", ["yes", "'yes'"], []),
-    (True, ["True", "true"], ["1", "'True'"]),
-    (None, ["None"], []),
-    (5, ["5.0"], ["true", "'5'", "[5]", "-5"]),
-    (0.1 + 0.2, ["0.3", "0.3000000000000001"], ["0.30000001"]),
-    (-0.0, ["0"], []),
-    (0, [], ["false", "null", '""', "[]", "{}"]),
-    ({"steps": 948}, ['{"steps": 948.0}'], ['{"steps": 947}', '{"steps": -948}']),
-    ({"a": 1}, [], ["{'a': 1, 'b': 2}", "{'a': '1'}", "{'a': True}", "{}"]),
-    ({"a": 1.6e-19}, [], ['{"a": 0}', '{"a": 1.60001e-19}']),
-    ([1, 2], [], ["[2, 1]", "[1, 2, 2]", "[1]", "1, 2", "[1, 2] [1, 2]"]),
-    (10**15, [], [str(10**15 + 1), f"{10**15 + 10**4}.0"]),
-]
+VALUES = """
+{"a": [1, null], "b": true} = {'b': True, 'a': [1, None]}
+{"a": [1, null], "b": true} = {"a":[1,null],"b":true,}
+{"a": [1, null], "b": true} ≠ {"b": true}
+[1.5, "x"] = [1.50, 'x']
+[1.5, "x"] = (1.5, 'x')
+[1.5, "x"] = [↵ 1.5,↵ "x"↵]
+"yes" = yes
+"yes" = 'yes'
+true = True
+true = true
+true ≠ 1
+true ≠ 'True'
+null = None
+5 = 5.0
+5 ≠ true
+5 ≠ '5'
+5 ≠ [5]
+5 ≠ -5
+0.30000000000000004 = 0.3
+0.30000000000000004 = 0.3000000000000001
+0.30000000000000004 ≠ 0.30000001
+-0.0 = 0
+0 ≠ false
+0 ≠ null
+0 ≠ ""
+0 ≠ []
+0 ≠ {}
+{"steps": 948} = {"steps": 948.0}
+{"steps": 948} ≠ {"steps": 947}
+{"steps": 948} ≠ {"steps": -948}
+{"a": 1} ≠ {'a': 1, 'b': 2}
+{"a": 1} ≠ {'a': '1'}
+{"a": 1} ≠ {'a': True}
+{"a": 1} ≠ {}
+{"a": 1.6e-19} ≠ {"a": 0}
+{"a": 1.6e-19} ≠ {"a": 1.60001e-19}
+[1, 2] ≠ [2, 1]
+[1, 2] ≠ [1, 2, 2]
+[1, 2] ≠ [1]
+[1, 2] ≠ 1, 2
+[1, 2] ≠ [1, 2] [1, 2]
+1000000000000000 ≠ 1000000000000001
+1000000000000000 ≠ 1000000000010000.0
+"""
+"""Values, as JSON writes them, and answers that are the same (=) or another (≠)."""
 
 
-@pytest.mark.parametrize(("gold", "same", "others"), VALUES)
-def test_the_same_value_is_right_and_another_wrong_however_near_it_is(
-    gold, same, others
-):
-    made = entry("", {}, gold, OUTPUT)
-    assert [text for text in same if paid(made, text) < 1.0] == []
-    assert [text for text in others if paid(made, text) > READABLE] == []
+@pytest.mark.parametrize("line", VALUES.strip().splitlines())
+def test_the_same_value_is_right_and_another_wrong_however_near_it_is(line):
+    gold, sign, answer = re.split(" ([=≠]) ", line.replace("↵", "\n"), maxsplit=1)
+    score = paid(entry("", {}, json.loads(gold), OUTPUT), answer)
+    assert score == 1.0 if sign == "=" else score <= READABLE
 
 
 # -- attacks ---------------------------------------------------------------------------
@@ -254,34 +282,51 @@ def test_an_input_that_json_cannot_write_is_asked_for_only_as_it_is_shown():
     assert fault(SORTED, {"data": [float("nan")]}, [0]) == no_json
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        *("import sympy", "from sympy import solve", "import math, os.path as path"),
-        *("n = eval(n)", "exec(n)", "n = compile(n, '', 'eval')", "pickle.loads(n)"),
-        *("getattr(math, n)", "open(n)", "np.load(n)", "globals()[n]()"),
-        *("    import subprocess", "operator.attrgetter(n)"),
-        *("list(map(eval, n))", "n = 1; import os", "if n: from os import system"),
-        *("import queue", "from queue import Queue", "time.sleep(n)", "sleep(n)"),
-    ],
-)
+MIGHT_DO_MORE = """
+import sympy
+from sympy import solve
+import math, os.path as path
+n = eval(n)
+exec(n)
+n = compile(n, '', 'eval')
+pickle.loads(n)
+getattr(math, n)
+open(n)
+np.load(n)
+globals()[n]()
+import subprocess
+operator.attrgetter(n)
+list(map(eval, n))
+n = 1; import os
+if n: from os import system
+import queue
+from queue import Queue
+time.sleep(n)
+sleep(n)
+"""
+COMPUTES = """
+import numpy as np
+from collections import deque
+import math, json
+from typing import List, Dict
+json.loads(n)
+re.compile('a')
+def is_open(n): pass
+evaluate(n)
+"""
+
+
+@pytest.mark.parametrize("line", MIGHT_DO_MORE.strip().splitlines())
 def test_no_input_is_asked_for_with_which_a_program_might_do_more_than_compute(line):
     program = f"{line}\n{SORTED}"
     assert codeio.may_do_more(program)
-    where = f"def other(n):\n    {line.strip()}\n{SORTED}"
+    where = f"def other(n):\n    {line}\n{SORTED}"
     might = "program might do more with an input than compute"
     assert fault(where, {"data": [1]}, [1]) == might
     assert fault(where, {"data": [1]}, [1], OUTPUT) != might
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        *("import numpy as np", "from collections import deque", "import math, json"),
-        *("from typing import List, Dict", "json.loads(n)", "re.compile('a')"),
-        *("def is_open(n): pass", "evaluate(n)"),
-    ],
-)
+@pytest.mark.parametrize("line", COMPUTES.strip().splitlines())
 def test_a_program_that_only_computes_is_asked_for_inputs(line):
     assert not codeio.may_do_more(f"{line}\n{SORTED}")
 

@@ -1,6 +1,7 @@
 """Plans of boxnet, played by their rules."""
 
 import json
+import re
 
 import pytest
 
@@ -35,9 +36,12 @@ def box_by_box(entry, boxes):
 
 def test_a_plan_with_moves_that_are_not_possible_is_paid_by_the_library_alone():
     for entry in entries("boxnet"):
-        steps = json.loads(box_by_box(entry, 3))
-        installed, fixed = both_scores("boxnet", entry, json.dumps(steps * 2))
+        plan = box_by_box(entry, 3)
+        twice = json.dumps(json.loads(plan) * 2)
+        installed, fixed = both_scores("boxnet", entry, twice)
         assert fixed == 0.0 < installed == 1.0
+        from_afar = re.sub(r"\(box_(\w+), square\[.*?\]", r"(box_\1, target_\1", plan)
+        assert fixed_score("boxnet", entry, from_afar) == 0.0
 
 
 @pytest.mark.parametrize("boxes", [0, 1, 2, 3])

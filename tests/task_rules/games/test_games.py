@@ -1,5 +1,7 @@
 """Boards, hands and moves of games, by their rules."""
 
+import re
+
 import pytest
 
 from rg_env.reward.score import ScoringRules
@@ -13,13 +15,14 @@ from tests.support.fixed_scores import entries, fixed_score
 # -- mahjong ---------------------------------------------------------------------------
 
 
+HANDS = """
+    AAX+A Peng  AABC+A Peng  BCX+A Chi   ACX+B Chi
+    ABX+C Chi   ABBX+C Chi   ABX+D Pass  AX+A Pass
+"""
+
+
 @pytest.mark.parametrize(
-    ("hand", "added", "result"),
-    [
-        *(("AAX", "A", "Peng"), ("AABC", "A", "Peng"), ("BCX", "A", "Chi")),
-        *(("ACX", "B", "Chi"), ("ABX", "C", "Chi"), ("ABBX", "C", "Chi")),
-        *(("ABX", "D", "Pass"), ("AX", "A", "Pass")),
-    ],
+    ("hand", "added", "result"), re.findall(r"(\w+)\+(\w) (\w+)", HANDS)
 )
 @pytest.mark.parametrize("removed", [0, -1])
 def test_the_result_is_that_of_the_hand_before_a_card_is_removed(

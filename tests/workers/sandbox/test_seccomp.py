@@ -21,26 +21,33 @@ C_CALLS = """
 """System calls that a job may try past Python, with their numbers by machine."""
 
 
-@pytest.mark.parametrize(
-    "attack",
-    [
-        *("os.fork()", "os.posix_spawn('/bin/true', ['true'], {})"),
-        *("os.execv('/bin/true', ['true'])", "subprocess.run(['true'])"),
-        "subprocess.Popen(['true'], close_fds=False)",
-        "multiprocessing.Process(target=print).start()",
-        "socket.socket(socket.AF_INET)",
-        "socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)",
-        *("socket.socket(socket.AF_UNIX)", "socket.socketpair()"),
-        "socket.create_connection(('127.0.0.1', 9))",
-        *("os.kill(owner, 0)", "os.kill(os.getppid(), 9)", "os.kill(-1, 9)"),
-        *("os.killpg(os.getpgid(owner), 9)", "os.pidfd_open(owner)"),
-        "os.setpriority(os.PRIO_PROCESS, owner, 19)",
-        "os.sched_setaffinity(owner, {0})",
-        "resource.prlimit(owner, resource.RLIMIT_CPU, (1, 1))",
-        *("fcntl.fcntl(0, fcntl.F_SETOWN, owner)", "os.setpgid(0, os.getpgid(owner))"),
-        "os.setsid()",
-    ],
-)
+DENIED = """
+os.fork()
+os.posix_spawn('/bin/true', ['true'], {})
+os.execv('/bin/true', ['true'])
+subprocess.run(['true'])
+subprocess.Popen(['true'], close_fds=False)
+multiprocessing.Process(target=print).start()
+socket.socket(socket.AF_INET)
+socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+socket.socket(socket.AF_UNIX)
+socket.socketpair()
+socket.create_connection(('127.0.0.1', 9))
+os.kill(owner, 0)
+os.kill(os.getppid(), 9)
+os.kill(-1, 9)
+os.killpg(os.getpgid(owner), 9)
+os.pidfd_open(owner)
+os.setpriority(os.PRIO_PROCESS, owner, 19)
+os.sched_setaffinity(owner, {0})
+resource.prlimit(owner, resource.RLIMIT_CPU, (1, 1))
+fcntl.fcntl(0, fcntl.F_SETOWN, owner)
+os.setpgid(0, os.getpgid(owner))
+os.setsid()
+"""
+
+
+@pytest.mark.parametrize("attack", DENIED.strip().splitlines())
 def test_no_process_or_socket_can_be_had_and_no_other_process_touched(pool, attack):
     imports = "import fcntl, multiprocessing, os, resource, socket, subprocess\n"
     fails_with(pool, "PermissionError", imports + attack, owner=os.getpid())
@@ -54,12 +61,12 @@ def test_no_thread_can_be_started(pool):
 @pytest.mark.parametrize("call", re.findall(r"\w+ \d+ \d+", C_CALLS))
 def test_c_code_is_denied_as_well(pool, call):
     number = call.split()[1 + seccomp.MACHINES.index(os.uname().machine)]
-    source = (
-        "import ctypes\n"
-        "libc = ctypes.CDLL(None, use_errno=True)\n"
-        f"assert libc.syscall({number}, 2, 1, 0, 0, 0, 0) == -1\n"
-        "assert ctypes.get_errno() == 1, ctypes.get_errno()"
-    )
+    source = f"""\
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.syscall({number}, 2, 1, 0, 0, 0, 0) == -1
+assert ctypes.get_errno() == 1, ctypes.get_errno()
+"""
     execute(pool, source)
 
 
@@ -71,12 +78,12 @@ def test_c_library_cannot_fork(pool, function):
 def test_channel_to_the_pool_sends_to_no_one_else(pool, tmp_path):
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as canary:
         canary.bind(str(tmp_path / "canary"))
-        source = (
-            "import os, socket\n"
-            "for fd in range(3, 64):\n"
-            "    try: s = socket.socket(fileno=fd)\n"
-            "    except OSError: continue\n"
-            "    try: s.sendto(b'x', path)\n"
-            "    finally: s.detach()"
-        )
+        source = """\
+import os, socket
+for fd in range(3, 64):
+    try: s = socket.socket(fileno=fd)
+    except OSError: continue
+    try: s.sendto(b'x', path)
+    finally: s.detach()
+"""
         fails_with(pool, "PermissionError", source, path=canary.getsockname())
