@@ -120,33 +120,57 @@ def test_an_element_that_nobody_has_listed_holds_no_final_answer(opening, closin
     assert answer_of(f"<answer>{opening}5{closing}</answer>") == f"{opening}5{closing}"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("<b>{}</b>", "<p class='x'>It is {}</p>", "<response>\n{}\n</response>"),
-        *("<|im_start|>assistant\n{}<|im_end|>", "<final_answer>{}</final_answer>"),
-        "for x<y and y>3, {}", "a vector<int> or <vector> {}", "<plan> {} </step>",
-        *("<step>1</step> {} <step>2</step>", "[b] {} [c]", "`<plan>` {} `</plan>`"),
-        *("<think>x</think>\n<answer>\nSo {}.\n</answer>", "<answer>\n{}\n</answer>"),
-    ],
-)  # fmt: skip
-def test_elements_of_the_message_may_hold_the_answer(text):
-    assert answer_of(text.format("<answer>5</answer>")) == "5"
+AROUND = """
+<b>{}</b>
+<p class='x'>It is {}</p>
+<response>↵{}↵</response>
+<|im_start|>assistant↵{}<|im_end|>
+<final_answer>{}</final_answer>
+for x<y and y>3, {}
+a vector<int> or <vector> {}
+<plan> {} </step>
+<step>1</step> {} <step>2</step>
+[b] {} [c]
+`<plan>` {} `</plan>`
+<think>x</think>↵<answer>↵So {}.↵</answer>
+<answer>↵{}↵</answer>
+"""
 
 
-NO_THINKING = [
-    *("**Thinking:** 2 + 3 = 5.", "### Thought process", "Thought: add them.", "think"),
-    *("Analysis: 2 + 3 is 5.", "analysis\n2 + 3", "Reasoning: so"),
-    *("My thought process: 2 + 3.", "assistantfinal", "Commentary: easy."),
-    *('The text "<think>" has 7 characters.', "It quotes `</think>` and '[THINK]'."),
-    *("The channel is <|channel|>, it says.", "to=5 and from=3", "I think> so, <thin>"),
-    *("<analysis of 2 + 3>", "x <think", "[thinking]", "<b>Thinking</b>"),
-    *("think<|end|>", "The words are thought, reasoning and </tool_call>."),
-]
+@pytest.mark.parametrize("line", AROUND.strip().splitlines())
+def test_elements_of_the_message_may_hold_the_answer(line):
+    text = line.format("<answer>5</answer>").replace("↵", "\n")
+    assert answer_of(text) == "5"
 
 
-@pytest.mark.parametrize("text", NO_THINKING)
-def test_words_about_thinking_are_text(text):
+NO_THINKING = """
+**Thinking:** 2 + 3 = 5.
+### Thought process
+Thought: add them.
+think
+Analysis: 2 + 3 is 5.
+analysis↵2 + 3
+Reasoning: so
+My thought process: 2 + 3.
+assistantfinal
+Commentary: easy.
+The text "<think>" has 7 characters.
+It quotes `</think>` and '[THINK]'.
+The channel is <|channel|>, it says.
+to=5 and from=3
+I think> so, <thin>
+<analysis of 2 + 3>
+x <think
+[thinking]
+<b>Thinking</b>
+think<|end|>
+The words are thought, reasoning and </tool_call>.
+"""
+
+
+@pytest.mark.parametrize("line", NO_THINKING.strip().splitlines())
+def test_words_about_thinking_are_text(line):
+    text = line.replace("↵", "\n")
     assert answer_of(f"{text}\n<answer>5</answer>") == "5"
     assert answer_of(f"<answer>5</answer>\n{text}") == "5"
     assert answer_of(f"<answer>{text}</answer>") == text

@@ -4,6 +4,7 @@
 
 import importlib
 import itertools
+import re
 
 import pytest
 
@@ -39,7 +40,7 @@ def test_what_is_no_formula_of_the_letters_is_not_read(text):
     assert read_formula(text, ["P", "Q"]) is None
 
 
-PREMISES = ["(P → Q)", "(Q → R)", "(S ∨ T)", "¬T"]
+PREMISES = "(P → Q), (Q → R), (S ∨ T), ¬T"
 
 PAID = """
     P → R | ¬P ∨ R | ¬R → ¬P | ¬(P ∧ ¬R) | S | ¬¬S | S ∧ ¬T | S ∧ (P → R)
@@ -60,7 +61,7 @@ UNPAID = """
 
 WRONG = "R → P | ¬S | T | P | P ∧ ¬P | S ∧ P | (P → R) ∧ ¬S | P ↔ R"
 RESTATED = "¬P ∧ Q | ¬(P ∨ ¬Q) | (R ∨ ¬R) → (¬P ∧ Q) | Q ↔ R | P → Q"
-TEN = [f"({a} → {b})" for a, b in itertools.pairwise("PQRSTUVWXY")]
+TEN = ", ".join(f"({a} → {b})" for a, b in itertools.pairwise("PQRSTUVWXY"))
 
 
 def entry_with(premises):
@@ -73,27 +74,33 @@ def listed(texts):
     return [text.strip() for line in texts.splitlines() for text in line.split("|")]
 
 
+INFERENCES = f"""
+    ¬P, Q, R                  ⇏ {RESTATED}
+    P, (P → Q)                ⇒ P ∧ Q
+    (P ↔ Q), (R ↔ Q)          ⇒ P ↔ R
+    (P ∨ Q), ¬(P ∧ Q), P      ⇒ P ∧ ¬Q
+    (P ∨ Q), (P → R), (Q → R) ⇒ R
+    {TEN} ⇒ P → Y
+    {TEN} ⇏ Y → P
+"""
+
+
 @pytest.mark.parametrize(
-    ("premises", "answers", "score"),
+    ("premises", "sign", "answers"),
     [
-        (PREMISES, PAID, 1.0),
-        (PREMISES, UNPAID, 0.0),
-        (PREMISES, WRONG, 0.0),
-        (["¬P", "Q", "R"], RESTATED, 0.0),
-        (["P", "(P → Q)"], "P ∧ Q", 1.0),
-        (["(P ↔ Q)", "(R ↔ Q)"], "P ↔ R", 1.0),
-        (["(P ∨ Q)", "¬(P ∧ Q)", "P"], "P ∧ ¬Q", 1.0),
-        (["(P ∨ Q)", "(P → R)", "(Q → R)"], "R", 1.0),
-        (TEN, "P → Y", 1.0),
-        (TEN, "Y → P", 0.0),
+        (PREMISES, "⇒", PAID),
+        (PREMISES, "⇏", UNPAID),
+        (PREMISES, "⇏", WRONG),
+        *(re.split(" +([⇒⇏]) ", line) for line in INFERENCES.strip().splitlines()),
     ],
 )
 def test_an_inference_is_scored_in_full_and_nothing_else_at_all(
-    premises, answers, score
+    premises, sign, answers
 ):
-    entry = entry_with(premises)
+    entry = entry_with(premises.strip().split(", "))
     for answer in filter(None, listed(answers)):
-        assert fixed_score("propositional_logic", entry, answer) == score, answer
+        found = fixed_score("propositional_logic", entry, answer)
+        assert found == (sign == "⇒"), answer
 
 
 def test_a_formula_of_too_many_clauses_is_read_and_not_split():
@@ -159,25 +166,27 @@ def test_no_trick_scores_more_than_a_guess_and_gold_scores_all(level):
         assert mean_score("propositional_logic", made, trick) < 0.3, name
 
 
-@pytest.mark.parametrize(
-    ("premises", "example", "fault"),
-    [
-        (["P", "(P → Q)"], "Q", "imply a letter"),
-        (["(P → Q)", "(Q → R)"], "¬P ∨ R", "None"),
-        (["¬(P ∧ Q)", "Q"], "¬P", "imply a letter"),
-        (["P", "Q"], None, "nothing together"),
-        (["(P ∧ (P → Q))", "R"], None, "nothing together"),
-        (["(P ∨ ¬P)", "(Q → Q)"], None, "nothing together"),
-        (["P", "¬P"], None, "contradict"),
-        (["(P ↔ Q)", "(P ∨ Q)", "¬(P ∧ Q)"], "P", "contradict"),
-        (["¬(P ∨ ¬P)"], None, "contradict"),
-    ],
-)
+EXAMPLES = """
+    P, (P → Q)                | Q      | imply a letter
+    (P → Q), (Q → R)          | ¬P ∨ R | None
+    ¬(P ∧ Q), Q               | ¬P     | imply a letter
+    P, Q                      | None   | nothing together
+    (P ∧ (P → Q)), R          | None   | nothing together
+    (P ∨ ¬P), (Q → Q)         | None   | nothing together
+    P, ¬P                     | None   | contradict
+    (P ↔ Q), (P ∨ Q), ¬(P ∧ Q) | P     | contradict
+    ¬(P ∨ ¬P)                 | None   | contradict
+"""
+"""Premises, the example of an inference, and the fault of an item that has them."""
+
+
+@pytest.mark.parametrize("row", EXAMPLES.strip().splitlines())
 def test_the_example_is_the_shortest_clause_of_premises_that_say_something_together(
-    premises, example, fault
+    row,
 ):
-    entry = {"question": "?", **entry_with(premises)}
-    assert inference(entry) == example
+    premises, example, fault = map(str.strip, row.split("|"))
+    entry = {"question": "?", **entry_with(premises.split(", "))}
+    assert str(inference(entry)) == example
     assert fault in str(fault_of("propositional_logic", entry))
 
 
