@@ -55,7 +55,7 @@ def compute_score(
         if result.value is not None:
             right = float(result.value == 1.0)
             found = {"score": result.value, "right": right, "outcome": result.outcome}
-            return found | result.parts
+            return {**found, **result.parts}
         if result.outcome == UNMATCHED or number == TRIES:
             break
         time.sleep(PAUSE_S * number)

@@ -1,14 +1,14 @@
 """The policy made of torch, where torch is installed."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
-from examples.trainer.batches import Group
 from examples.trainer.grpo import Batch, advantages
+from tests.examples.groups_of_rows import group_of
 
 torch = pytest.importorskip("torch")
-
-VOCABULARY = 50
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def folder(tmp_path):
 
     torch.manual_seed(0)
     config = LlamaConfig(
-        vocab_size=VOCABULARY,
+        vocab_size=99,
         hidden_size=32,
         intermediate_size=64,
         num_hidden_layers=2,
@@ -31,21 +31,13 @@ def folder(tmp_path):
 
 
 def batch_of(seed):
-    """Return a batch of rows of several lengths and temperatures."""
-    rng = np.random.default_rng(seed)
-    groups = []
-    for temperature in (1.0, 0.7, 1.3):
-        lengths = rng.integers(6, 25, 4)
-        groups.append(
-            Group(
-                tokens=[rng.integers(0, VOCABULARY, n).tolist() for n in lengths],
-                trained=[np.arange(n) >= 4 for n in lengths],
-                logprobs=[rng.normal(-4, 1, n).astype(np.float32) for n in lengths],
-                scores=rng.random(4),
-                has_zero_advantage=np.array([False, False, True, False]),
-                temperature=temperature,
-            )
-        )
+    """Return groups of several lengths and temperatures, and their batch."""
+    scores = np.random.default_rng(seed).random((3, 4))
+    zero = [False, False, True, False]
+    groups = [
+        dataclasses.replace(group_of(row, zero, size=19, seed=n), temperature=heat)
+        for n, (row, heat) in enumerate(zip(scores, (1.0, 0.7, 1.3), strict=True))
+    ]
     return groups, Batch(groups)
 
 

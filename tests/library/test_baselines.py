@@ -1,7 +1,5 @@
 """Baselines, and the table of them that comes with the project."""
 
-from __future__ import annotations
-
 import json
 
 from rg_env.library import registry

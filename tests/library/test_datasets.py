@@ -1,7 +1,5 @@
 """Entries by seed, the datasets that are kept, scorers and their fixes."""
 
-from __future__ import annotations
-
 import decimal
 import json
 import random

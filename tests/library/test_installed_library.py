@@ -1,7 +1,5 @@
 """What the installed library is, where its tables hold, and one that is broken."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import dataclasses
@@ -30,6 +28,7 @@ def test_the_shipped_scales_hold_for_the_library_they_were_made_from(pool, logge
     found, reasons = read(pool, *SHIPPED.scales, "acre")
     assert found == SHIPPED.scales
     assert list(reasons) == ["acre"]  # it has no curriculum
+    assert registry.describe().version == SHIPPED.library_version
     assert logged.text == ""
 
 

@@ -1,11 +1,7 @@
 """A user's own tasks: which modules workers import, what is refused, who is blamed."""
 
-from __future__ import annotations
-
 import contextlib
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,9 +10,9 @@ from rg_env.library import worker_jobs
 from rg_env.library.own_tasks import checked
 from rg_env.workers.pool_errors import JobError
 from rg_env.workers.worker_pool import WorkerPool
+from tests.support.worker_attacks import run_script
 
-ROOT = Path(__file__).resolve().parents[2]
-FILE = ROOT / "tests" / "support" / "own_tasks.py"
+FILE = Path(__file__).parents[1] / "support" / "own_tasks.py"
 GUARD_S = 120.0
 
 
@@ -73,15 +69,13 @@ except SettingError as error:
 @pytest.mark.processes
 @pytest.mark.parametrize("body", [MINE, IN_A_FUNCTION])
 def test_a_class_is_known_by_where_a_worker_can_import_it(tmp_path, body):
-    text = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{HEAD}{body}{REPORT}"
-    (tmp_path / "my_env.py").write_text(text)
-    argv = [sys.executable, str(tmp_path / "my_env.py")]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=GUARD_S)
+    said = run_script(tmp_path, f"{HEAD}{body}{REPORT}")
     if body is IN_A_FUNCTION:
-        assert done.stdout.startswith("task 'mine': workers cannot import ")
+        assert said.startswith("task 'mine': workers cannot import ")
     else:
-        places = [[argv[1], "Dataset"], [argv[1], "Config"], None]
-        assert json.loads(done.stdout) == {"mine": places}
+        script = str(tmp_path / "script.py")
+        places = [[script, "Dataset"], [script, "Config"], None]
+        assert json.loads(said) == {"mine": places}
 
 
 # -- in the process that they are forked from ------------------------------------------
@@ -101,10 +95,9 @@ REFUSED = {
 
 LOADING = """\
 import json, os, sys
-sys.path.insert(0, {root!r})
 from rg_env.library import registry, own_tasks
 registry.load_factory()
-for case in json.loads(sys.stdin.read()):
+for case in {orders}:
     sys.stdout.flush()
     if os.fork() == 0:
         try:
@@ -118,17 +111,10 @@ for case in json.loads(sys.stdin.read()):
 """
 
 
-def loaded(*orders):
+def loaded(folder, *orders):
     """Return what came of each order, in a process of its own that has the library."""
-    done = subprocess.run(
-        [sys.executable, "-c", LOADING.format(root=str(ROOT))],
-        input=json.dumps([json.dumps(order) for order in orders]),
-        capture_output=True,
-        text=True,
-        timeout=GUARD_S,
-    )
-    assert not done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    source = LOADING.format(orders=[json.dumps(order) for order in orders])
+    return [json.loads(line) for line in run_script(folder, source).splitlines()]
 
 
 def written(folder, body, name="t.py"):
@@ -140,7 +126,7 @@ def written(folder, body, name="t.py"):
 @pytest.mark.processes
 def test_a_module_that_cannot_be_used_is_one_sentence(tmp_path):
     files = [written(tmp_path / case, body) for case, (body, _) in REFUSED.items()]
-    refusals = loaded(*([[file], {}] for file in files))
+    refusals = loaded(tmp_path, *([[file], {}] for file in files))
     for case, refusal in zip(REFUSED, refusals, strict=True):
         assert refusal.startswith("tasks of your own cannot be loaded: "), case
         assert "\n" not in refusal and REFUSED[case][1] in refusal, case
@@ -161,6 +147,7 @@ def test_tasks_are_found_by_file_and_where_classes_are_registered(tmp_path):
     places = [(only_defined, "Dataset"), (only_defined, "Config"), None]
     same_place = [(registered, "Dataset"), (registered, "Config"), None]
     *results, refusal = loaded(
+        tmp_path,
         [[registered], {}],
         [[same], {}],
         [[changed], {}],

@@ -1,15 +1,12 @@
 """What is registered, which copy of reasoning-gym it is, and what is wrong with it."""
 
-from __future__ import annotations
-
 import json
 import shutil
-import subprocess
-import sys
 
 import pytest
 
 from rg_env.library import registry
+from tests.support.worker_attacks import run_script
 
 
 @pytest.fixture(scope="module")
@@ -101,11 +98,7 @@ except LibraryError as error:
 
 def described(project):
     """What a process of its own finds: the description, or the error's text."""
-    command = [sys.executable, "-c", DESCRIBE]
-    done = subprocess.run(
-        command, cwd=project, env={}, stdout=subprocess.PIPE, check=True
-    )
-    return json.loads(done.stdout)
+    return json.loads(run_script(project, DESCRIBE, PYTHONPATH=""))
 
 
 @pytest.mark.processes

@@ -1,7 +1,5 @@
 """A scale, and the scale of every task in the table that comes with the project."""
 
-from __future__ import annotations
-
 import pytest
 
 from rg_env.library import registry, worker_jobs

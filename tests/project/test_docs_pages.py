@@ -143,14 +143,19 @@ def is_module(parts):
     return path.with_suffix(".py").is_file() or (path.is_dir() and len(parts) > 1)
 
 
-def test_the_python_samples_import_what_exists():
-    for sample in blocks("python"):
-        for node in ast.walk(ast.parse(sample)):
-            if isinstance(node, ast.ImportFrom):
-                # In a checkout of Atropos the entry has a longer name.
-                module = node.module.removeprefix("atropos.environments.")
-                if module.split(".")[0] not in {"trl", "tinker_cookbook"}:
-                    assert {n.name for n in node.names} <= names_of(module)
+OURS = {"rg_env", "reasoning_gym_environment"}
+SAMPLES = [*blocks("python"), *(p.read_text() for p in ROOT.glob("examples/**/*.py"))]
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda text: text[:60])
+def test_samples_and_examples_import_what_exists(sample):
+    for node in ast.walk(ast.parse(sample)):
+        if isinstance(node, ast.ImportFrom):
+            # In a checkout of Atropos the entry has a longer name.
+            module = node.module.removeprefix("atropos.environments.")
+            for name in (each.name for each in node.names):
+                if module.split(".")[0] in OURS and name not in names_of(module):
+                    assert importlib.util.find_spec(f"{module}.{name}")
 
 
 # -- defects of the framework ----------------------------------------------------------

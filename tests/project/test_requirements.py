@@ -2,7 +2,6 @@
 
 import ast
 import re
-import subprocess
 import sys
 from importlib import import_module
 from importlib.metadata import distribution
@@ -14,6 +13,7 @@ from packaging.utils import canonicalize_name
 
 import rg_env
 from tests.support.imported_names import imported_names
+from tests.support.worker_attacks import run_script
 
 PYTHONS = ["3.10", "3.11", "3.12", "3.13"]
 LISTS = ["requirements.txt", "requirements-dev.txt", "constraints.txt"]
@@ -65,7 +65,7 @@ def project_of(root):
 
 @pytest.mark.processes
 @pytest.mark.parametrize("extra", EXTRAS)
-def test_the_commands_of_an_extra_import_its_packages_only(repo_root, extra):
+def test_the_commands_of_an_extra_import_its_packages_only(repo_root, tmp_path, extra):
     of_extra = project_of(repo_root)["optional-dependencies"][extra]
     brought = {Requirement(line).name for line in of_extra}
     brought |= {"click", "msgspec", "numpy", "pyyaml", "rich", "sympy"}  # the core
@@ -74,8 +74,7 @@ def test_the_commands_of_an_extra_import_its_packages_only(repo_root, extra):
     missing = sorted(set().union(*map(provided_modules, others)))
     names = ", ".join(f"rg_env.{name}" for name in EXTRAS[extra].split())
     source = f"import sys; sys.modules.update(dict.fromkeys({missing})); import {names}"
-    done = subprocess.run([sys.executable, "-c", source], cwd=repo_root, text=True)
-    assert done.returncode == 0
+    run_script(tmp_path, source)
 
 
 def test_the_package_requires_what_requirements_txt_does(repo_root):

@@ -1,7 +1,5 @@
 """The wheel: what it holds, where it works, and what can be installed beside it."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rg_env.reward.extraction import (
+    FORMAT_FAILURES,
     MOST_CLOSING_WORDS,
     THINKING,
     Extraction,
@@ -32,19 +33,6 @@ def failure_of(text, **settings):
 # -- the answer ------------------------------------------------------------------------
 
 
-ANSWERED = [
-    "<think>2 + 3</think> It is 5. <answer>5</answer>",
-    *("It is <answer>5</answer>.", "<answer>5</answer><think>let me check</think>"),
-    "<think><answer>3</answer></think>a<think><answer>4</answer></think><answer>5</answer>",
-    "maybe <answer>4</answer></think><answer>5</answer>",
-    "a</think><answer>4</answer></think><answer>5</answer>",
-    "<|channel|>commentary<|message|><answer>4</answer><|call|><answer>5</answer>",
-    *(
-        "<think>a</think><answer>5</answer></think>",
-        "<answer>5</answer><think>or <answer>",
-    ),
-    "<answer>4</answer></thinking><answer>5</answer>",
-]
 FINAL = "<|start|>assistant<|channel|>final<|message|>"
 """What stands before the answer of gpt-oss, and says nothing."""
 
@@ -110,13 +98,6 @@ def test_the_sentence_before_granite_s_answer_ends_its_thinking():
     assert failure_of(thinking) == "unfinished_thinking"
 
 
-@pytest.mark.parametrize(
-    "opening", ["analysisWe ", "analysisthe ", 'commentary to=x json{"a": 1}']
-)
-def test_messages_of_gpt_oss_without_special_tokens_need_a_final_one(opening):
-    assert failure_of(f"{opening}<answer>4</answer>") == "unfinished_thinking"
-
-
 FOREIGN = {
     **{f"<{name}>": f"</{name}>" for name in ("scratchpad", "PLAN", "思考", "step_1")},
     "<function=calc>{": "}</function>",
@@ -139,45 +120,57 @@ def test_an_element_that_nobody_has_listed_holds_no_final_answer(opening, closin
     assert answer_of(f"<answer>{opening}5{closing}</answer>") == f"{opening}5{closing}"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("<b>{}</b>", "<p class='x'>It is {}</p>", "<response>\n{}\n</response>"),
-        *("<|im_start|>assistant\n{}<|im_end|>", "<final_answer>{}</final_answer>"),
-        "for x<y and y>3, {}", "a vector<int> or <vector> {}", "<plan> {} </step>",
-        *("<step>1</step> {} <step>2</step>", "[b] {} [c]", "`<plan>` {} `</plan>`"),
-        *("<think>x</think>\n<answer>\nSo {}.\n</answer>", "<answer>\n{}\n</answer>"),
-    ],
-)  # fmt: skip
-def test_elements_of_the_message_may_hold_the_answer(text):
-    assert answer_of(text.format("<answer>5</answer>")) == "5"
+AROUND = """
+<b>{}</b>
+<p class='x'>It is {}</p>
+<response>↵{}↵</response>
+<|im_start|>assistant↵{}<|im_end|>
+<final_answer>{}</final_answer>
+for x<y and y>3, {}
+a vector<int> or <vector> {}
+<plan> {} </step>
+<step>1</step> {} <step>2</step>
+[b] {} [c]
+`<plan>` {} `</plan>`
+<think>x</think>↵<answer>↵So {}.↵</answer>
+<answer>↵{}↵</answer>
+"""
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "so <answer>\n<answer>5</answer>\n</answer>",
-        "<answer>\n<answer>5</answer>",
-        "<answer>\n<answer>\n<answer>5</answer></answer></answer>",
-    ],
-)
-def test_answer_tags_around_an_answer_are_a_frame_only_around_the_message(text):
-    assert failure_of(text) == "nested_answer"
+@pytest.mark.parametrize("line", AROUND.strip().splitlines())
+def test_elements_of_the_message_may_hold_the_answer(line):
+    text = line.format("<answer>5</answer>").replace("↵", "\n")
+    assert answer_of(text) == "5"
 
 
-NO_THINKING = [
-    *("**Thinking:** 2 + 3 = 5.", "### Thought process", "Thought: add them.", "think"),
-    *("Analysis: 2 + 3 is 5.", "analysis\n2 + 3", "Reasoning: so"),
-    *("My thought process: 2 + 3.", "assistantfinal", "Commentary: easy."),
-    *('The text "<think>" has 7 characters.', "It quotes `</think>` and '[THINK]'."),
-    *("The channel is <|channel|>, it says.", "to=5 and from=3", "I think> so, <thin>"),
-    *("<analysis of 2 + 3>", "x <think", "[thinking]", "<b>Thinking</b>"),
-    *("think<|end|>", "The words are thought, reasoning and </tool_call>."),
-]
+NO_THINKING = """
+**Thinking:** 2 + 3 = 5.
+### Thought process
+Thought: add them.
+think
+Analysis: 2 + 3 is 5.
+analysis↵2 + 3
+Reasoning: so
+My thought process: 2 + 3.
+assistantfinal
+Commentary: easy.
+The text "<think>" has 7 characters.
+It quotes `</think>` and '[THINK]'.
+The channel is <|channel|>, it says.
+to=5 and from=3
+I think> so, <thin>
+<analysis of 2 + 3>
+x <think
+[thinking]
+<b>Thinking</b>
+think<|end|>
+The words are thought, reasoning and </tool_call>.
+"""
 
 
-@pytest.mark.parametrize("text", NO_THINKING)
-def test_words_about_thinking_are_text(text):
+@pytest.mark.parametrize("line", NO_THINKING.strip().splitlines())
+def test_words_about_thinking_are_text(line):
+    text = line.replace("↵", "\n")
     assert answer_of(f"{text}\n<answer>5</answer>") == "5"
     assert answer_of(f"<answer>5</answer>\n{text}") == "5"
     assert answer_of(f"<answer>{text}</answer>") == text
@@ -216,19 +209,6 @@ def test_an_answer_that_the_text_goes_on_after_is_not_final(opening, rest):
     assert answer_of(f"<think>{text}</think><answer>5</answer>") == "5"
 
 
-def test_thinking_is_closed_by_its_own_tag_alone():
-    thinking = "<thinking>a</think>[/THINK]<|end|><answer>4</answer></thinking>"
-    assert answer_of(f"{thinking}<answer>5</answer>") == "5"
-    assert failure_of("<think>a[/THINK]<answer>5</answer>") == "unfinished_thinking"
-
-
-def test_the_end_of_a_message_is_no_end_of_thinking():
-    assert answer_of("<answer>5</answer><|end|>") == "5"
-    assert failure_of("<answer>4</answer><|end|><answer>5</answer>") == (
-        "several_answers"
-    )
-
-
 OPENED = [
     "maybe <answer>4</answer></think><answer>5</answer>",
     "<think>2 + 3</think><answer>5</answer>",
@@ -237,12 +217,9 @@ OPENED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "thinking_open"),
-    [*((text, False) for text in ANSWERED), *((text, True) for text in sorted(OPENED))],
-)
-def test_the_one_answer_outside_of_the_thinking_is_the_answer(text, thinking_open):
-    assert answer_of(text, thinking_open=thinking_open) == "5"
+@pytest.mark.parametrize("text", sorted(OPENED))
+def test_the_one_answer_behind_the_thinking_of_the_template_is_the_answer(text):
+    assert answer_of(text, thinking_open=True) == "5"
 
 
 def test_the_answer_is_stripped_and_keeps_its_inner_whitespace():
@@ -251,6 +228,8 @@ def test_the_answer_is_stripped_and_keeps_its_inner_whitespace():
 
 def test_an_empty_answer_is_an_answer():
     assert extract_answer("<answer> \n\t </answer>") == Extraction("", None)
+    assert extract_answer(r"\boxed{}", answer_format="boxed") == Extraction("", None)
+    assert failure_of("") == "no_answer"
 
 
 @pytest.mark.parametrize("content", ["a\x00b", "\ud800", "x < 3 > y", "<b>5</b>", "</"])
@@ -261,85 +240,99 @@ def test_what_is_no_tag_stays_as_it_is(content):
 # -- thinking --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ["<answer>5</answer>", "", "<think>", "5"])
-def test_the_template_s_thinking_must_end(text):
-    assert failure_of(text, thinking_open=True) == "unfinished_thinking"
+def test_the_template_s_thinking_must_end():
+    for text in ("<answer>5</answer>", "", "<think>"):
+        assert failure_of(text, thinking_open=True) == "unfinished_thinking"
 
 
 # -- failures --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("text", "failure"),
-    [
-        ("", "no_answer"),
-        ("It is 5.", "no_answer"),
-        ("<think>5</think>", "no_answer"),
-        ("<answer>5</answer></think>", "no_answer"),
-        ("<think><answer>5</answer></think> So 5.", "no_answer"),
-        ("<think>", "unfinished_thinking"),
-        ("<think>hm <answer>5</answer>", "unfinished_thinking"),
-        ("<think>a</think>b<think>c", "unfinished_thinking"),
-        (
-            "<think>a</think><answer>4</answer> wait </think><answer>5</answer>",
-            "several_answers",
-        ),
-        ("<answer>5</answer><answer>5</answer>", "several_answers"),
-        ("<answer>4</answer> no: <answer>5</answer>", "several_answers"),
-        ("<answer>5", "unclosed_answer"),
-        ("<answer>4</answer><answer>5", "unclosed_answer"),
-        ("<answer><answer>5</answer></answer>", "nested_answer"),
-        ("<answer><think>2 + 3</think>5</answer>", "nested_answer"),
-        ("<think>a</think><answer>5</think></answer>", "nested_answer"),
-        ("<think>a</think>`<answer>` is: <answer>5</answer>", "nested_answer"),
-        ("As asked I used <think>. <answer>5</answer>", "unfinished_thinking"),
-        ("5</answer>", "stray_tag"),
-        ("<answer>5</answer></answer>", "stray_tag"),
-    ],
-)
-def test_a_failure_says_why(text, failure):
-    assert extract_answer(text) == Extraction(None, failure)
+EXTRACTED = {
+    "tags": r"""
+<think>2 + 3</think> It is 5. <answer>5</answer> ⇒ 5
+It is <answer>5</answer>. ⇒ 5
+<answer>5</answer><think>let me check</think> ⇒ 5
+<think><answer>3</answer></think><think><answer>4</answer></think><answer>5</answer> ⇒ 5
+maybe <answer>4</answer></think><answer>5</answer> ⇒ 5
+a</think><answer>4</answer></think><answer>5</answer> ⇒ 5
+<|channel|>commentary<|message|><answer>4</answer><|call|><answer>5</answer> ⇒ 5
+<think>a</think><answer>5</answer></think> ⇒ 5
+<answer>5</answer><think>or <answer> ⇒ 5
+<answer>4</answer></thinking><answer>5</answer> ⇒ 5
+<thinking>a</thinking>[/THINK]<|end|><answer>5</answer> ⇒ 5
+<thinking>[/THINK]<|end|><answer>4</answer></thinking><answer>5</answer> ⇒ 5
+<answer>5</answer><|end|> ⇒ 5
+<|think|><answer>4</answer><|end|><|begin|>assistant<|content|><answer>5</answer> ⇒ 5
+It is 5. ⇒ no_answer
+<think>5</think> ⇒ no_answer
+<answer>5</answer></think> ⇒ no_answer
+<think><answer>5</answer></think> So 5. ⇒ no_answer
+<ANSWER>5</ANSWER> ⇒ no_answer
+<answer >5</answer > ⇒ no_answer
+< answer>5</ answer> ⇒ no_answer
+<answer id="1">5</answer id="1"> ⇒ no_answer
+[answer]5[/answer] ⇒ no_answer
+<think> ⇒ unfinished_thinking
+<think>hm <answer>5</answer> ⇒ unfinished_thinking
+<think>a</think>b<think>c ⇒ unfinished_thinking
+As asked I used <think>. <answer>5</answer> ⇒ unfinished_thinking
+<think>a[/THINK]<answer>5</answer> ⇒ unfinished_thinking
+analysisWe <answer>4</answer> ⇒ unfinished_thinking
+analysisthe <answer>4</answer> ⇒ unfinished_thinking
+commentary to=x json{"a": 1}<answer>4</answer> ⇒ unfinished_thinking
+<think>a</think><answer>4</answer> wait </think><answer>5</answer> ⇒ several_answers
+<answer>4</answer> no: <answer>5</answer> ⇒ several_answers
+<answer>4</answer><|end|><answer>5</answer> ⇒ several_answers
+<answer>5 ⇒ unclosed_answer
+<answer>4</answer><answer>5 ⇒ unclosed_answer
+<answer><answer>5</answer></answer> ⇒ nested_answer
+<answer><think>2 + 3</think>5</answer> ⇒ nested_answer
+<think>a</think><answer>5</think></answer> ⇒ nested_answer
+<think>a</think>`<answer>` is: <answer>5</answer> ⇒ nested_answer
+so <answer>↵<answer>5</answer>↵</answer> ⇒ nested_answer
+<answer>↵<answer>5</answer> ⇒ nested_answer
+<answer>↵<answer>↵<answer>5</answer></answer></answer> ⇒ nested_answer
+5</answer> ⇒ stray_tag
+<answer>5</answer></answer> ⇒ stray_tag
+""",
+    "boxed": r"""
+So it is $\boxed{5}$. ⇒ 5
+\[ \boxed {\frac{1}{2^{3}}} \] ⇒ \frac{1}{2^{3}}
+\boxed{{"a": {"b": 1}}} ⇒ {"a": {"b": 1}}
+\boxed{\{1, 2\}} ⇒ \{1, 2\}
+\\boxed{1 \\ 2\\} ⇒ 1 \\ 2\\
+{x} or } and \boxed{5} } ⇒ 5
+<think>\boxed{4} or \boxed{</think>\boxed{ 5 } ⇒ 5
+`\boxed{5}` ⇒ 5
+<answer>\boxed{5}</answer> ⇒ 5
+<answer>5</answer> ⇒ no_answer
+\boxed5, \fbox{5} ⇒ no_answer
+\boxed{4} and \boxed{5} ⇒ several_answers
+\boxed{\boxed{5}} ⇒ nested_answer
+\boxed{<think>a</think>5} ⇒ nested_answer
+\boxed{\frac{1}{2} ⇒ unclosed_answer
+\boxed{5\} ⇒ unclosed_answer
+<think>so \boxed{5} ⇒ unfinished_thinking
+\boxed{5} Wait, no. ⇒ unfinished_thinking
+""",
+}
+"""Texts, and the answer or the reason why there is none."""
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("answer_format", "line"),
     [
-        *("<ANSWER>5</ANSWER>", "<Answer>5</Answer>", "<answer >5</answer >"),
-        *("< answer>5</ answer>", '<answer id="1">5</answer id="1">'),
-        "[answer]5[/answer]",
+        (kind, line)
+        for kind, rows in EXTRACTED.items()
+        for line in rows.split("\n")[1:-1]
     ],
 )
-def test_tags_are_lower_case_and_bare(text):
-    assert failure_of(text) == "no_answer"
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (r"So it is $\boxed{5}$.", "5"),
-        (r"\[ \boxed {\frac{1}{2^{3}}} \]", r"\frac{1}{2^{3}}"),
-        (r'\boxed{{"a": {"b": 1}}}', '{"a": {"b": 1}}'),
-        (r"\boxed{\{1, 2\}}", r"\{1, 2\}"),
-        (r"\\boxed{1 \\ 2\\}", r"1 \\ 2\\"),
-        (r"{x} or } and \boxed{5} }", "5"),
-        (r"<think>\boxed{4} or \boxed{</think>\boxed{ 5 }", "5"),
-        (r"`\boxed{5}`", "5"),
-        (r"<answer>\boxed{5}</answer>", "5"),
-        (r"\boxed{}", ""),
-        ("<answer>5</answer>", "no_answer"),
-        (r"\boxed5, \fbox{5}", "no_answer"),
-        (r"\boxed{4} and \boxed{5}", "several_answers"),
-        (r"\boxed{\boxed{5}}", "nested_answer"),
-        (r"\boxed{<think>a</think>5}", "nested_answer"),
-        (r"\boxed{\frac{1}{2}", "unclosed_answer"),
-        (r"\boxed{5\}", "unclosed_answer"),
-        (r"<think>so \boxed{5}", "unfinished_thinking"),
-        (r"\boxed{5} Wait, no.", "unfinished_thinking"),
-    ],
-)
-def test_one_box_counts_like_one_pair_of_tags(text, expected):
-    one = extract_answer(text, answer_format="boxed")
-    assert expected in (one.answer, one.failure)
+def test_a_text_has_an_answer_or_a_failure_says_why(answer_format, line):
+    text, _, expected = line.replace("↵", "\n").partition(" ⇒ ")
+    is_failure = expected in FORMAT_FAILURES
+    wanted = (None, expected) if is_failure else (expected, None)
+    assert extract_answer(text, answer_format=answer_format) == Extraction(*wanted)
 
 
 # -- any text --------------------------------------------------------------------------

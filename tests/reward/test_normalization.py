@@ -7,64 +7,140 @@ from hypothesis import strategies as st
 from rg_env.reward.normalization import MAX_ROUNDS, RULES, normalizing
 from rg_env.reward.score import Score, ScoringRules, better_score
 
-FORMATTED = [
-    *("**5**", "*5*", "***5***", "__5__", "`5`", "```\n5\n```", "```json\n5\n```"),
-    *("$5$", r"\[ 5 \]", r"\( 5 \)", r"\boxed{5}", r"$\boxed{\text{5}}$", "5."),
-    *('"5"', "\u201c5\u201d", "**5**.", "**5.**", "5\u00a0", "\ufeff5", "= 5"),
-    *("5,", "``5``"),
-    *("\u201e5\u201c", "\u00ab5\u00bb", "\u00ab 5 \u00bb."),
-    *("The answer is 5", "The final answer is: 5.", "**Answer:** 5", "Answer:\n5"),
-    *("**Answer: 5**", "x = 5", r"\boxed{5}.", "f(x) = 5", "Therefore, 5"),
-    *("**Final Answer**\n\n\\boxed{5}", "Here is the answer:\n\n```\n5\n```"),
-    *("The shortest path is 5.", "Answer\uff1a\uff15", "Sorted words: 5"),
-    *("### 5", "\u2022 5", "* 5", "<b>5</b>", "<p><code>5</code></p>", "5</s>"),
-    *("5<|im_end|>\n<|endoftext|>", "5 [EOS]", "5<\uff5cend\u2581of\uff5c>"),
-    *('{"answer": "5"}', '{"final_answer": 5}', "{'Result': '5'}"),
-]
-"""Ways to write 5."""
+TABLE = r"""
+**5** ⇒ 5
+*5* ⇒ 5
+***5*** ⇒ 5
+__5__ ⇒ 5
+`5` ⇒ 5
+```↵5↵``` ⇒ 5
+```json↵5↵``` ⇒ 5
+$5$ ⇒ 5
+\[ 5 \] ⇒ 5
+\( 5 \) ⇒ 5
+\boxed{5} ⇒ 5
+$\boxed{\text{5}}$ ⇒ 5
+5. ⇒ 5
+"5" ⇒ 5
+**5**. ⇒ 5
+**5.** ⇒ 5
+= 5 ⇒ 5
+5, ⇒ 5
+``5`` ⇒ 5
+The answer is 5 ⇒ 5
+The final answer is: 5. ⇒ 5
+**Answer:** 5 ⇒ 5
+Answer:↵5 ⇒ 5
+**Answer: 5** ⇒ 5
+x = 5 ⇒ 5
+\boxed{5}. ⇒ 5
+f(x) = 5 ⇒ 5
+Therefore, 5 ⇒ 5
+**Final Answer**↵↵\boxed{5} ⇒ 5
+Here is the answer:↵↵```↵5↵``` ⇒ 5
+The shortest path is 5. ⇒ 5
+Sorted words: 5 ⇒ 5
+### 5 ⇒ 5
+* 5 ⇒ 5
+<b>5</b> ⇒ 5
+<p><code>5</code></p> ⇒ 5
+5</s> ⇒ 5
+5<|im_end|>↵<|endoftext|> ⇒ 5
+5 [EOS] ⇒ 5
+{"answer": "5"} ⇒ 5
+{"final_answer": 5} ⇒ 5
+{'Result': '5'} ⇒ 5
+5
+A B C
+[1, 2, 3]
+1, 234
+a — b
+is that so?
+the answers were two
+x = y = 5
+5 ...
+- 5
+- x + 1
+- sin(x)
+> 5
+not = 5
+minus = 5
+x == 5
+1**2**3
+2**3*x**4
+True = False
+mother = husband
+G6 = G8
+a1 = b2
+A = B
+on: off
+on = off
+{"question": "5"}
+$5$x
+\cancel{5}
+<b>5</i>
+<b>5</b> <b>6</b>
+5 (five)
+{"answer": 5, "or": 6}
+{"answer": 5} {"answer": 6}
+[NOT]
+f{x}
+"a", "b"
+'a', 'b'
+$a$, $b$
+__Q_↵_Q__
+down => up
+$
+**
+""
+1,234,567 ⇒ 1234567
+35^\circ ⇒ 35°
+\left(1, 2\right) ⇒ (1, 2)
+274 \text{ legs} ⇒ 274  legs
+\displaystyle \frac{1}{2} ⇒ 1/2
+P /\ Q \, R ⇒ P /\ Q   R
+A\# ⇒ A#
+**Zoey** is a **knave** ⇒ Zoey is a knave
+`A#` `B#` ⇒ A# B#
+"["a", "b"]" ⇒ ["a", "b"]
+-12,345.6 ⇒ -12345.6
+'don't' ⇒ don't
+_a_b_ ⇒ a_b
+- dog ⇒ dog
+{"answer": [1, "a"]} ⇒ [1, "a"]
+"""
+"""Answers, with what is read in them; the others have no formatting, and stay."""
 
-PLAIN = [
-    *("5", "A B C", "[1, 2, 3]", "1, 234", "a \u2014 b", "is that so?"),
-    *("the answers were two", "x = y = 5", "5 ...", "- 5", "- x + 1", "- sin(x)"),
-    *("> 5", "not = 5", "minus = 5", "x == 5", "1**2**3", "2**3*x**4"),
-    *("True = False", "mother = husband", "G6 = G8"),
-    *("a1 = b2", "A = B", "on: off", "on = off", '{"question": "5"}', "$5$x"),
-    *(r"\cancel{5}", "<b>5</i>", "<b>5</b> <b>6</b>", "5 (five)"),
-    *('{"answer": 5, "or": 6}', '{"answer": 5} {"answer": 6}', "[NOT]"),
-    *("f{x}", '"a", "b"', "'a', 'b'", "$a$, $b$", "__Q_\n_Q__", "down => up", "$"),
-    *("**", '""', ""),
+PAIRS = [
+    line.replace("↵", "\n").partition(" ⇒ ") for line in TABLE.strip().splitlines()
 ]
-"""What is no formatting, and stays."""
+OTHER_FIVES = [
+    "\u201c5\u201d",
+    "5\xa0",
+    "\ufeff5",
+    "\u201e5\u201c",
+    "\xab5\xbb",
+    "\xab 5 \xbb.",
+    "Answer\uff1a\uff15",
+    "\u2022 5",
+    "5<\uff5cend\u2581of\uff5c>",
+]
 
 WRITTEN = [
-    *(("7", text, "5") for text in FORMATTED),
-    *(("7", text, text) for text in PLAIN),
+    *(("7", answer, read or answer) for answer, _, read in PAIRS),
+    *(("7", text, "5") for text in OTHER_FIVES),
+    ("7", "", ""),
     ("7", "\u22125", "-5"),
     ("7", "\u20135", "-5"),
     ("7", "x \u2212 3", "x - 3"),
-    ("7", "1,234,567", "1234567"),
-    ("7", r"35^\circ", "35\u00b0"),
-    ("7", r"\left(1, 2\right)", "(1, 2)"),
-    ("7", r"274 \text{ legs}", "274  legs"),
-    ("7", "35.5\u00ba", "35.5\u00b0"),
-    ("7", r"\displaystyle \frac{1}{2}", "1/2"),
-    ("7", r"P /\ Q \, R", r"P /\ Q   R"),
-    ("7", r"A\#", "A#"),
+    ("7", "35.5\xba", "35.5\xb0"),
     ("7", "1 2 \r\n3 4\r", "1 2\n3 4"),
-    ("7", "**Zoey** is a **knave**", "Zoey is a knave"),
-    ("7", "`A#` `B#`", "A# B#"),
-    ("7", '"["a", "b"]"', '["a", "b"]'),
-    ("7", "-12,345.6", "-12345.6"),
-    ("7", "'don't'", "don't"),
-    ("7", "_a_b_", "a_b"),
-    ("7", "- dog", "dog"),
-    ("7", '{"answer": [1, "a"]}', '[1, "a"]'),
     # What belongs to the right answer is no formatting.
     ("He came.", "**She came.**", "She came."),
     ('"abc"', '`"abx"`', '"abx"'),
     ("x = 5", "**x = 6**", "x = 6"),
-    ("$5$", r"$\boxed{6}$", "6"),
-    ("It is.", r"\boxed{It was.}.", "It was."),
+    ("$5$", "$\\boxed{6}$", "6"),
+    ("It is.", "\\boxed{It was.}.", "It was."),
     ("It is so.", "The answer is: It was so.", "It was so."),
     ('{"answer": 5}', '{"answer": 6}', '{"answer": 6}'),
     ("`a` b", "**`c` b**", "`c` b"),
@@ -128,24 +204,23 @@ def best(answer, **scored):
 
 
 @pytest.mark.parametrize(
-    ("as_written", "normalized", "counts"),
+    ("as_written", "normalized", "is_normalized"),
     [
-        ((0.0, "wrong"), (1.0, "right"), (1.0, "right", True)),
-        ((0.5, "partial"), (0.0, "wrong"), (0.5, "partial", False)),
-        ((0.2, "partial"), (0.5, "partial"), (0.5, "partial", True)),
-        ((0.5, "partial"), (0.5, "partial"), (0.5, "partial", False)),
-        ((0.0, "wrong"), (0.0, "wrong"), (0.0, "wrong", False)),
-        ((0.0, "wrong"), (0.0, "rejected"), (0.0, "wrong", False)),
-        ((0.0, "rejected"), (0.0, "wrong"), (0.0, "wrong", True)),
-        ((0.0, "scorer_error"), (0.0, "wrong"), (0.0, "wrong", True)),
+        ((0.0, "wrong"), (1.0, "right"), True),
+        ((0.5, "partial"), (0.0, "wrong"), False),
+        ((0.2, "partial"), (0.5, "partial"), True),
+        ((0.5, "partial"), (0.5, "partial"), False),
+        ((0.0, "wrong"), (0.0, "rejected"), False),
+        ((0.0, "rejected"), (0.0, "wrong"), True),
+        ((0.0, "scorer_error"), (0.0, "wrong"), True),
     ],
 )
 def test_the_higher_score_counts_and_of_equal_ones_that_which_was_read(
-    as_written, normalized, counts
+    as_written, normalized, is_normalized
 ):
     scores = {"of_5.": Score(*as_written, "5."), "of_5": Score(*normalized, "5")}
-    value, outcome, is_normalized = counts
-    assert best("5.", **scores) == Score(value, outcome, "5.", is_normalized)
+    counts = normalized if is_normalized else as_written
+    assert best("5.", **scores) == Score(*counts, "5.", is_normalized)
 
 
 @pytest.mark.parametrize(("answer", "value"), [("5", 0.5), ("5.", 1.0)])

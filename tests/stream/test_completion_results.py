@@ -1,7 +1,5 @@
 """Results of whole completions, by `score` and `score_async`."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import subprocess

@@ -1,11 +1,4 @@
-"""What holds for every task of the registry, through real worker processes.
-
-Every exception stands in a table here. A table is exact: a row that is not needed any
-more fails as well.
-"""
-
-import json
-from typing import Any
+"""What holds for every task of the registry, through real worker processes."""
 
 import jobs_for_conformance as jobs
 import pytest
@@ -13,10 +6,9 @@ import pytest
 from rg_env.library.registry import TASKS
 from rg_env.library.worker_jobs import make_entry, score_answers
 from rg_env.reward.score import WRONG_AT_MOST, Score, read_rows
+from rg_env.task_rules.table import solution
 
 pytestmark = pytest.mark.processes
-
-Entry = dict[str, Any]
 
 SEEDS = (3, 18)
 """With 3 the text "..." scores in propositional_logic; with 18 ab's gold is empty."""
@@ -24,17 +16,8 @@ SEEDS = (3, 18)
 HIGHEST_SEED = 2**32 - 1
 DEADLINE_S = 60.0
 
-SOLUTION_IN_METADATA = {
-    "graph_color": lambda metadata: json.dumps(metadata["possible_answer"]),
-    "propositional_logic": lambda metadata: metadata["example_answer"],
-    "rubiks_cube": lambda metadata: metadata["example_correct_answer"],
-}
-"""Tasks whose gold answer is None, and where the entry holds a right one."""
-
-NO_SOLUTION = {
-    "boxnet": "gold is None and the metadata hold the problem alone",
-    "rush_hour": "gold is None and the metadata hold the problem alone",
-}
+NO_SOLUTION = {"boxnet", "rush_hour"}
+"""Tasks whose entries hold the problem alone."""
 
 
 def score(pool, task, entry, *answers):
@@ -46,10 +29,6 @@ def assert_is_entry(entry):
     assert isinstance(entry["question"], str) and entry["question"].strip()
     assert isinstance(entry["answer"], str | None)
     assert isinstance(entry["metadata"], dict)
-
-
-def test_the_tables_name_tasks_that_exist():
-    assert {*SOLUTION_IN_METADATA, *NO_SOLUTION} <= set(TASKS)
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -66,11 +45,8 @@ def test_a_task_makes_the_same_entries_everywhere_and_scores_them_as_it_should(
         call = (jobs.build_entry_afresh, task, seed)
         assert entry == again == pool.call(*call, deadline_s=DEADLINE_S)
         assert_is_entry(entry)
-        is_listed = task in SOLUTION_IN_METADATA or task in NO_SOLUTION
-        assert (entry["answer"] is None) is is_listed
-        gold = entry["answer"]
-        if task in SOLUTION_IN_METADATA:
-            gold = SOLUTION_IN_METADATA[task](entry["metadata"])
+        gold = solution(task, entry)
+        assert (gold is None) == (task in NO_SOLUTION)
         if gold is not None:
             assert score(pool, task, entry, gold) == [Score(1.0, "right", gold)]
         nothing = [text for text in ("", "...") if text != entry["answer"]]

@@ -1,7 +1,5 @@
 """What the items of a stream are, before they are made."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

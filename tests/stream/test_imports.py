@@ -1,7 +1,5 @@
 """What a program pays for that only wants tasks and scores."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.worker_attacks import run_script

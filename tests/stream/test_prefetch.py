@@ -1,7 +1,5 @@
 """The items of a run, which workers make ahead."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 
@@ -57,25 +55,15 @@ def with_items(pool):
     return run
 
 
-async def taken(items, count):
-    return [await items.next() for _ in range(count)]
-
-
-async def indices(items, count=8):
-    return [item.index for item in await taken(items, count)]
-
-
-async def questions(items, count=8):
-    return [item.question for item in await taken(items, count)]
-
-
-async def tasks(items, count):
-    return [item.task for item in await taken(items, count)]
+async def taken(items, count, of=None):
+    """Return the next items, or something of each."""
+    got = [await items.next() for _ in range(count)]
+    return [getattr(item, of) for item in got] if of else got
 
 
 def test_a_draw_that_gives_no_entry_uses_up_its_index_and_is_counted(with_items):
     async def work(items):
-        got = await indices(items)
+        got = await taken(items, 8, "index")
         assert got == sorted(set(got))
         assert items.failures["gcd"] == items.position - len(got) > 0
 
@@ -96,7 +84,7 @@ def test_an_entry_waits_for_the_check_of_its_task_which_may_leave_it_out(with_it
         await asyncio.sleep(0.2)
         assert not first.done()
         tried.set()
-        assert {(await first).task, *await tasks(items, 8)} == {"gcd"}
+        assert {(await first).task, *await taken(items, 8, "task")} == {"gcd"}
 
     with_items(work, [GOOD, LCM])
 
@@ -118,10 +106,10 @@ def sleeping(task, seconds):
 def test_a_slow_task_does_not_hold_up_the_others_and_comes_when_it_is_ready(with_items):
     async def work(items):
         items.patience_s = 0.05
-        assert await tasks(items, 6) == ["gcd"] * 6
+        assert await taken(items, 6, "task") == ["gcd"] * 6
         assert items.events["items_overtaken"] >= 1
         await asyncio.sleep(1.0)
-        assert "lcm" in await tasks(items, 2)
+        assert "lcm" in await taken(items, 2, "task")
 
     with_items(work, [GOOD, sleeping("lcm", 1.0)], at_once=3)
 
@@ -133,7 +121,7 @@ def test_no_item_is_overtaken_by_one_that_is_not_needed(with_items):
         got = []
         for needed in range(8, 0, -1):
             items.needed = needed
-            got += await indices(items, 1)
+            got += await taken(items, 1, "index")
         assert sorted(got) == list(range(8))
         assert items.events["items_overtaken"] >= 1
 
@@ -154,7 +142,7 @@ def test_a_question_of_the_evaluation_is_never_sampled(with_items, space, event)
 
     async def work(items):
         items.evaluation.questions.update(kept)
-        assert not kept & set(await questions(items, 20))
+        assert not kept & set(await taken(items, 20, "question"))
         assert items.events[f"evaluations_{event}"] > 0
 
     with_items(work, [of_few(space), LCM])
@@ -182,10 +170,10 @@ def test_an_entry_that_nobody_can_solve_is_replaced_at_the_same_index(with_items
 def test_a_resumed_stream_samples_what_would_have_come(with_items, lookaheads):
     choices = [of_few(40), LCM]
     first, second = lookaheads
-    whole = with_items(lambda items: questions(items, 40), choices)
+    whole = with_items(lambda items: taken(items, 40, "question"), choices)
 
     async def begin(items):
-        sampled = await questions(items, 20)
+        sampled = await taken(items, 20, "question")
         return sampled, json.dumps(items.state_dict())
 
     sampled, state = with_items(begin, choices, lookahead=first)
@@ -194,7 +182,7 @@ def test_a_resumed_stream_samples_what_would_have_come(with_items, lookaheads):
         items.load_state_dict(json.loads(state))
         assert items.position == 20
         assert json.dumps(items.state_dict()) == state
-        return await questions(items, 20)
+        return await taken(items, 20, "question")
 
     assert sampled + with_items(resume, choices, lookahead=second) == whole
 
@@ -230,7 +218,7 @@ def test_what_an_earlier_run_has_sampled_is_passed_over_and_the_rest_stays_the_s
 )
 def test_a_state_of_another_form_is_refused_and_nothing_changes(with_items, changes):
     async def work(items):
-        await indices(items, 2)
+        await taken(items, 2, "index")
         before = items.state_dict()
         with pytest.raises(ValueError, match="no state of items"):
             items.load_state_dict(before | changes)

@@ -1,7 +1,5 @@
 """Scores wherever Python runs: forks, spawned processes, threads, killed ones."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.worker_attacks import run_script

@@ -1,7 +1,5 @@
 """Reward functions of anyone, in workers: what they return, or None and its cause."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import importlib
@@ -34,7 +32,7 @@ THREAD = "threading.Thread(target=time.sleep, args=[99]).start(); result = 0"
         ("while True: print('x' * 10**6)", "timeout"),
         ("time.sleep(99)", "lost"),
         ("os._exit(0)", "died"),
-        ("result = 'x' * 2**25", "raised"),
+        (f"result = 'x' * {2**18}", "raised"),
         ("bytearray(20 * 2**30)", "raised"),
         ("result = float('nan')", "no_number"),
         ("result = 'yes'", "no_number"),
@@ -110,12 +108,6 @@ def test_a_scorer_in_the_sandbox_writes_nothing():
     for attempt in (FILL, "open('a', 'w')", "os.mkdir('a')", "os.symlink('/', 'a')"):
         assert reward(f"{attempt}; result = 0") is None
     assert reward.counts == {"raised": 4}
-
-
-def test_a_long_reply_is_refused_before_its_owner_reads_it():
-    reward = guard(HOSTILE)
-    assert reward(f"result = 'x' * {2**18}") is None
-    assert reward.counts == {"raised": 1}
 
 
 STAYS = "result = subprocess.Popen(['sleep', '999'], start_new_session=True).pid"

@@ -5,13 +5,11 @@ The entries are made in this process once; no test may change one.
 
 import functools
 import itertools
-from typing import Any
 
 from rg_env.library import datasets
-from rg_env.reward.score import as_unit
+from rg_env.library.worker_jobs import score_answers
+from rg_env.reward.score import ScoringRules, as_unit
 from rg_env.task_rules.table import TABLE, solution
-
-Entry = dict[str, Any]
 
 FIXES = {task: rules.fix for task, rules in TABLE.items() if rules.fix}
 """Task to the fix that is written for it."""
@@ -31,6 +29,13 @@ BASE_TASKS = """
 """.split()  # noqa: SIM905 - as a list it would take a line for each
 """The tasks whose scorer is the base scorer of the library, as test_base_scorer.py
 finds them in the installed one."""
+
+
+def paid(task, entry, answer, params=None, **rules):
+    """Return the score as in a run, with its notation, guard and fix."""
+    call = (task, params or {}, entry, [answer])
+    ((score, *_),) = score_answers(*call, ScoringRules(**rules))
+    return score
 
 
 def fix_of(task):

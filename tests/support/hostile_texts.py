@@ -11,8 +11,6 @@ powers, nesting, size, characters, patterns (for regular expressions), json, mov
 logic, tags, gamed (constants and tricks that have scored).
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 # ruff: noqa: RUF001 - look-alikes are what many of these texts are

@@ -6,8 +6,6 @@ result arrives after so many groups of the task have been sampled ("in flight": 
 hundred tasks share the run, all of them when the run has one task).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import random

@@ -1,7 +1,5 @@
 """Files of each kind that a report reads, written by ourselves."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from html.parser import HTMLParser

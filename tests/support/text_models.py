@@ -4,23 +4,18 @@ It can add and find greatest common divisors, so it meets two tasks without know
 their items.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tokenizers import Tokenizer
 
 from rg_env.installation import TOKENIZER_FOLDER
 
 MAX_KNOWN_TEXTS = 512
-
-TextSource = Callable[[str, int], Sequence[str]]
-"""From a question and a number of completions to their texts."""
 
 
 START, END = "<|im_start|>", "<|im_end|>"

@@ -17,7 +17,7 @@ from rg_env.workers.pool_errors import JobError
 from rg_env.workers.worker_pool import WorkerPool
 
 ROOT = Path(__file__).resolve().parents[2]
-LONG_S = 60.0
+LONG_S = 120.0
 HANG_IN_C = "pow(9, 9**9)"
 LAYERS = ("limits", "landlock", "seccomp")
 """Of the sandbox, on a kernel that has them all."""

@@ -4,54 +4,126 @@ import pytest
 
 from rg_env.library import datasets, registry
 from rg_env.task_rules.one_rule import CONTAINED, one_answer
-from rg_env.task_rules.table import TABLE
+from rg_env.task_rules.table import TABLE as RULES
 from tests.support.fixed_scores import BASE_TASKS
 
 LEGS = "How many legs have 12 ducks?"
-GRID = "1 2\n3 4"
-SAME = {
-    "5": ["5.0", "+5", "05", "(5)", "5.", "5 legs", "There are 5 legs in total.", "5,"],
-    "-5": ["-5.0", "- 5", "\u22125"],
-    "1234": ["1,234", "1234.00", "The answer is 1,234"],
-    "True": ["true", "True,", '"True"', "**True**", "The answer is: True"],
-    "[4]": ["4", "[ 4 ]", "(4)"],
-    GRID: ["[[1, 2], [3, 4]]", "1, 2\n\n3, 4\n", "[1 2]\n[3 4]"],
-    "[[1,2],[3,4]]": [GRID, "[[1.0, 2], [3, 4]]"],
-    "No": ["No,", "No is the answer.", "Solution: no"],
-    "A B C": ["a, b, c", "['A', 'B', 'C']", "A\nB\nC"],
-    "-3.0 + 11.0i": ["-3+11i", "(-3 + 11.0i)"],
-    "The dog is here": ["the dog is here"],
-    "": [""],
-}
-"""References to answers that say nothing else."""
+TABLE = r"""
+5 = 5.0
+5 = +5
+5 = 05
+5 = (5)
+5 = 5.
+5 = 5 legs
+5 = There are 5 legs in total.
+5 = 5,
+-5 = -5.0
+-5 = - 5
+1234 = 1,234
+1234 = 1234.00
+1234 = The answer is 1,234
+True = true
+True = True,
+True = "True"
+True = **True**
+True = The answer is: True
+[4] = 4
+[4] = [ 4 ]
+[4] = (4)
+1 2↵3 4 = [[1, 2], [3, 4]]
+1 2↵3 4 = [1 2]↵[3 4]
+[[1,2],[3,4]] = 1 2↵3 4
+[[1,2],[3,4]] = [[1.0, 2], [3, 4]]
+No = No,
+No = No is the answer.
+No = Solution: no
+A B C = a, b, c
+A B C = ['A', 'B', 'C']
+A B C = A↵B↵C
+-3.0 + 11.0i = -3+11i
+-3.0 + 11.0i = (-3 + 11.0i)
+The dog is here = the dog is here
+5 ~ (5
+5 ~ 5)
+[4] ~ ]4[
+[4] ~ [4
+1 2↵3 4 ~ 1 2 3 4
+1 2↵3 4 ~ 1 2↵4 3
+1 2↵3 4 ~ [[1, 2], [3, 4
+1 2↵3 4 ~ 1↵2↵3↵4
+A B C ~ C B A
+The dog is here ~ is the dog here
+5 ≠ -5
+5 ≠ 50
+5 ≠ 1/5
+5 ≠ .5
+5 ≠ 5.5
+5 ≠ 5,5
+5 ≠ 5e3
+5 ≠ 5%
+5 ≠ 5!
+5 ≠ ~5
+5 ≠ 5#
+5 ≠ 5 or 6
+5 ≠ 5, 6
+5 ≠ five or 5
+5 ≠ not 5
+5 ≠ x5
+5 ≠ 5_
+5 ≠ 5 ducks
+5 ≠ The answer isn't 5
+5 ≠ 5 percent
+5 ≠ \cancel{5}
+5 ≠ \sqrt{5}
+5 ≠ 1,5
+5 ≠ 5s
+5 ≠ 5,000
+5 ≠ <answer>5</answer>
+5 ≠ 5 5
+-5 ≠ 5
+-5 ≠ -(5)
+-5 ≠ -5 or 5
+No ≠ No solution
+No ≠ No answer
+No ≠ ["No result"]
+True ≠ True False
+True ≠ not True
+True ≠ Untrue
+True ≠ Truex
+True ≠ false: True
+True ≠ the answer
+1 2↵3 4 ≠ 1 2↵3
+1 2↵3 4 ≠ 1 2↵3 4↵5
+1 2↵3 4 ≠ 1 2↵3 5
+1e5 ≠ 1e05
+1e5 ≠ 100000
+1e5 ≠ 1e 5 e
+The dog is here ≠ dog here
+The dog is here ≠ the dog
+The dog is here ≠ The dog is here is
+The dog is here ≠ is not here
+[] ≠ answer
+[] ≠ the result is
+[] ≠ [1]
+"""
+"""References and answers that say nothing else (=), the same in another shape or order
+(~), or more, less and something else (≠)."""
 
-OTHER = {
-    "5": [
-        *("", "-5", "50", "1/5", ".5", "5.5", "5,5", "5e3", "5%", "5!", "~5", "5#"),
-        *("5 or 6", "5, 6", "five or 5", "not 5", "x5", "5_", "5\u00b2", "5 ducks"),
-        *("The answer isn't 5", "5 percent", r"\cancel{5}", r"\sqrt{5}", "1,5", "5s"),
-        *("5,000", "<answer>5</answer>", "5 5", "\u0665"),
+ODD = {
+    "=": [("-5", "\u22125"), ("1 2\n3 4", "1, 2\n\n3, 4\n"), ("", "")],
+    "~": [],
+    "≠": [
+        *(("5", text) for text in ("", "5\u00b2", "\u0665")),
+        *(("a" * 40, "a" * 41), ("9" * 40 + "1", "9" * 40 + "2")),
     ],
-    "-5": ["5", "-(5)", "-5 or 5"],
-    "No": ["No solution", "No answer", '["No result"]'],
-    "True": ["True False", "not True", "Untrue", "Truex", "false: True", "the answer"],
-    GRID: ["1 2\n3", "1 2\n3 4\n5", "1 2\n3 5"],
-    "1e5": ["1e05", "100000", "1e 5 e"],
-    "The dog is here": ["dog here", "the dog", "The dog is here is", "is not here"],
-    "[]": ["answer", "the result is", "[1]"],
-    "a" * 40: ["a" * 41],
-    "9" * 40 + "1": ["9" * 40 + "2"],
 }
-"""References to answers that say more, less or something else."""
 
-MISSHAPEN = {
-    "5": ["(5", "5)"],
-    "[4]": ["]4[", "[4"],
-    GRID: ["1 2 3 4", "1 2\n4 3", "[[1, 2], [3, 4", "1\n2\n3\n4"],
-    "A B C": ["C B A"],
-    "The dog is here": ["is the dog here"],
-}
-"""References to answers that say the same in another shape or order."""
+
+def rows(sign):
+    """Return the references and answers of a kind."""
+    lines = TABLE.splitlines()
+    found = [line.replace("↵", "\n").split(f" {sign} ") for line in lines]
+    return [*(pair for pair in found if len(pair) == 2), *ODD[sign]]
 
 
 def score(answer, gold, of_library, fix=CONTAINED):
@@ -59,21 +131,17 @@ def score(answer, gold, of_library, fix=CONTAINED):
     return fix.score(answer, entry, lambda text: of_library)
 
 
-def pairs(table):
-    return [(gold, answer) for gold, answers in table.items() for answer in answers]
-
-
-@pytest.mark.parametrize(("gold", "answer"), pairs(SAME))
+@pytest.mark.parametrize(("gold", "answer"), rows("="))
 def test_what_says_only_the_reference_is_right_for_any_scorer(gold, answer):
     assert score(answer, gold, 0.0) == 1.0
 
 
-@pytest.mark.parametrize(("gold", "answer"), pairs(OTHER))
+@pytest.mark.parametrize(("gold", "answer"), rows("≠"))
 def test_what_says_anything_else_scores_nothing_where_the_scorer_says_1(gold, answer):
     assert score(answer, gold, 1.0) == score(answer, gold, 0.9) == 0.0
 
 
-@pytest.mark.parametrize(("gold", "answer"), pairs(MISSHAPEN))
+@pytest.mark.parametrize(("gold", "answer"), rows("~"))
 def test_another_shape_or_order_is_right_where_the_scorer_says_so(gold, answer):
     assert score(answer, gold, 0.9, one_answer()) == 0.45
     assert score(answer, gold, 1.0) == 1.0
@@ -120,7 +188,7 @@ def test_where_an_entry_has_no_reference_its_scorer_says_what_is_right():
 def test_tasks_with_the_base_scorer_have_the_rule_and_a_row_may_say_more():
     tasks = registry.describe().tasks
     base = {task for task in tasks if datasets.has_base_scorer(task)}
-    own = {task for task in base if task in TABLE and TABLE[task].fix}
+    own = {task for task in base if task in RULES and RULES[task].fix}
     assert base == {*BASE_TASKS}
     assert {
         t for t in tasks if datasets.fix_of(t) is CONTAINED and t in base

@@ -1,6 +1,7 @@
 """Correct answers in other notations, and wrong ones near them."""
 
 import random
+import re
 
 import pytest
 
@@ -28,20 +29,24 @@ def test_a_change_makes_another_answer_by_chance_alone(change):
         assert made[0] != right
 
 
-@pytest.mark.parametrize(
-    ("task", "right", "answer", "wrong"),
-    [
-        ("gcd", "5", "5.0", False),
-        ("gcd", "5", "6", True),
-        ("gcd", "5", "5 or 6", True),
-        ("gcd", "0", "-0", False),
-        ("syllogism", "Yes", "YES", False),
-        ("letter_jumble", "One two", "one two", True),
-        ("word_sorting", "a, b", "a,b", False),
-        ("rubiks_cube", "R L", "L R", None),
-    ],
-)
-def test_what_differs_in_meaning_is_wrong(task, right, answer, wrong):
+ANSWERS = """
+    gcd            5       = 5.0
+    gcd            5       ≠ 6
+    gcd            5       ≠ 5 or 6
+    gcd            0       = -0
+    syllogism      Yes     = YES
+    letter_jumble  One two ≠ one two
+    word_sorting   a, b    = a,b
+    rubiks_cube    R L     ? L R
+"""
+"""Right answers, and others that are the same (=), wrong (≠) or not known (?)."""
+
+
+@pytest.mark.parametrize("row", ANSWERS.strip().splitlines())
+def test_what_differs_in_meaning_is_wrong(row):
+    row = re.fullmatch(r" *(\w+) +(.+?) +([=≠?]) (.+)", row)
+    task, right, sign, answer = row.groups()
+    wrong = {"=": False, "≠": True, "?": None}[sign]
     assert is_wrong(item_of(task, right), answer) is wrong
 
 

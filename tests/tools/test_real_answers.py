@@ -1,7 +1,5 @@
 """The audit of published answers: its tables hold what was put into the files."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

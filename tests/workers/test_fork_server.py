@@ -43,10 +43,11 @@ def test_preload_that_fails_is_named():
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
 def test_a_signal_while_preloading_is_a_lost_worker_that_is_replaced(number, tmp_path):
     tried = str(tmp_path / "tried")
-    source = (
-        f"import os, time\nif not os.path.exists({tried!r}):\n"
-        f" os.mkdir({tried!r}); os.kill(os.getpid(), {number:d}); time.sleep(60)"
-    )
+    source = f"""\
+import os, time
+if not os.path.exists({tried!r}):
+ os.mkdir({tried!r}); os.kill(os.getpid(), {number:d}); time.sleep(60)
+"""
     preload = [f"builtins:exec:{source}"]
     with new_pool(preload=preload) as pool:
         assert works(pool)
@@ -60,18 +61,18 @@ def test_a_function_that_is_preloaded_is_given_the_rest_of_its_name():
 
 
 def test_owner_without_file_handles_gets_an_error_and_can_go_on(tmp_path):
-    source = (
-        "import math, resource\n"
-        "from rg_env.workers.pool_errors import WorkerLostError\n"
-        "from rg_env.workers.worker_pool import WorkerPool\n"
-        "pool = WorkerPool(1)\n"
-        "limits = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
-        "for number in (4, 5, 6, 7, limits[0]):\n"
-        "    resource.setrlimit(resource.RLIMIT_NOFILE, (number, limits[1]))\n"
-        "    try: print(pool.submit(math.sqrt, 4.0, deadline_s=9).result(20))\n"
-        "    except WorkerLostError: print('lost')\n"
-        "pool.close()\n"
-    )
+    source = """\
+import math, resource
+from rg_env.workers.pool_errors import WorkerLostError
+from rg_env.workers.worker_pool import WorkerPool
+pool = WorkerPool(1)
+limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+for number in (4, 5, 6, 7, limits[0]):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (number, limits[1]))
+    try: print(pool.submit(math.sqrt, 4.0, deadline_s=9).result(20))
+    except WorkerLostError: print('lost')
+pool.close()
+"""
     assert run_script(tmp_path, source) == "lost\n" * 4 + "2.0\n"
 
 
@@ -92,12 +93,12 @@ def test_main_script_is_not_imported_again(tmp_path):
 
 
 def test_hash_seed_is_zero_whatever_the_owner_has(tmp_path):
-    source = (
-        "from rg_env.workers.worker_pool import WorkerPool\n"
-        "pool = WorkerPool(1)\n"
-        "print(pool.call(hash, 'x', deadline_s=60))\n"
-        "pool.close()\n"
-    )
+    source = """\
+from rg_env.workers.worker_pool import WorkerPool
+pool = WorkerPool(1)
+print(pool.call(hash, 'x', deadline_s=60))
+pool.close()
+"""
     zero = run_script(tmp_path, "print(hash('x'))", PYTHONHASHSEED="0")
     for seed in ("1", "2"):
         assert run_script(tmp_path, source, PYTHONHASHSEED=seed) == zero

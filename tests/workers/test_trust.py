@@ -11,32 +11,31 @@ from rg_env.workers.pool_errors import WorkerDiedError
 from rg_env.workers.worker_pool import Trust
 from tests.support.worker_attacks import LONG_S, evaluate, execute, worker_of
 
-CHANNEL = (
-    "import gc\n"
-    "from rg_env.workers.wire import Channel, Frame, pack\n"
-    "(channel,) = (o for o in gc.get_objects() if type(o) is Channel)\n"
-)
+CHANNEL = """\
+import gc
+from rg_env.workers.wire import Channel, Frame, pack
+(channel,) = (o for o in gc.get_objects() if type(o) is Channel)
+"""
 OF_NOBODY = "channel.send(Frame.RESULT, pack('forged'), number=7)\n"
-NUMBER = (
-    "import sys\n"
-    "number = next(f.f_locals['number'] for f in [sys._getframe(i) for i in range(9)]"
-    " if 'number' in f.f_locals)\n"
-)
-FORGE = (
-    "from rg_env.library import worker_jobs\n"
-    "def forged(params): return 5\n"
-    "worker_jobs.rejected_params.__code__ = forged.__code__\n"
-)
+NUMBER = """\
+import sys
+frames = [sys._getframe(i) for i in range(9)]
+number = next(f.f_locals['number'] for f in frames if 'number' in f.f_locals)
+"""
+FORGE = """\
+from rg_env.library import worker_jobs
+def forged(params): return 5
+worker_jobs.rejected_params.__code__ = forged.__code__
+"""
 
 
 @pytest.mark.processes
 def test_worker_that_says_more_than_its_answer_is_replaced(single):
     before = worker_of(single)
-    source = (
-        f"{CHANNEL}{NUMBER}"
-        "channel.send(Frame.RESULT, pack(None), number=number)\n"
-        "channel.send(Frame.STARTED, number=8)\n"
-    )
+    source = f"""\
+{CHANNEL}{NUMBER}channel.send(Frame.RESULT, pack(None), number=number)
+channel.send(Frame.STARTED, number=8)
+"""
     execute(single, source)
     assert worker_of(single) != before
 
@@ -85,28 +84,28 @@ def test_answer_that_is_longer_than_asked_for_is_the_end_of_its_worker(single):
 OF_SCORES = Trust(read=functools.partial(read_rows, ["4"]))
 
 
+IMPOSSIBLE = """
+[(1e6, 'right', False, 1.0, None)]
+[(-5.0, 'wrong', False, 0.0, None)]
+[(float('nan'), 'wrong', False, 0.0, None)]
+[(True, 'right', False, 1.0, None)]
+[('1.0', 'right', False, 1.0, None)]
+[(10**4000, 'right', False, 1.0, None)]
+[(1.0, 'wonderful', False, 1.0, None)]
+[(1.0, 'wrong', False, 1.0, None)]
+[(0.0, 'right', False, 1.0, None)]
+[(1.0, ['right'], False, 1.0, None)]
+[(1.0, 'right', False, 2.0, None)]
+[(1.0, 'right', False, 1.0, 'x')]
+[(1.0, 'right')]
+[]
+[(1.0, 'right', False, 1.0, None)] * 2
+None
+"""
+
+
 @pytest.mark.processes
-@pytest.mark.parametrize(
-    "answered",
-    [
-        "[(1e6, 'right', False, 1.0, None)]",
-        "[(-5.0, 'wrong', False, 0.0, None)]",
-        "[(float('nan'), 'wrong', False, 0.0, None)]",
-        "[(True, 'right', False, 1.0, None)]",
-        "[('1.0', 'right', False, 1.0, None)]",
-        "[(10**4000, 'right', False, 1.0, None)]",
-        "[(1.0, 'wonderful', False, 1.0, None)]",
-        "[(1.0, 'wrong', False, 1.0, None)]",
-        "[(0.0, 'right', False, 1.0, None)]",
-        "[(1.0, ['right'], False, 1.0, None)]",
-        "[(1.0, 'right', False, 2.0, None)]",
-        "[(1.0, 'right', False, 1.0, 'x')]",
-        "[(1.0, 'right')]",
-        "[]",
-        "[(1.0, 'right', False, 1.0, None)] * 2",
-        "None",
-    ],
-)
+@pytest.mark.parametrize("answered", IMPOSSIBLE.strip().splitlines())
 def test_scores_that_cannot_be_are_the_end_of_their_worker(pool, answered):
     with pytest.raises(WorkerDiedError, match="invalid reply"):
         pool.call(eval, answered, deadline_s=LONG_S, trust=OF_SCORES)

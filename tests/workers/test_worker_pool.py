@@ -133,10 +133,10 @@ def test_repeated_pools_leak_no_handle_and_no_thread():
 
 
 def test_program_that_forgets_to_close_ends(tmp_path):
-    source = (
-        "import math\n"
-        "from rg_env.workers.worker_pool import WorkerPool\n"
-        "print(WorkerPool(1).call(math.sqrt, 4.0, deadline_s=60))\n"
-    )
+    source = """\
+import math
+from rg_env.workers.worker_pool import WorkerPool
+print(WorkerPool(1).call(math.sqrt, 4.0, deadline_s=60))
+"""
     with start_script(tmp_path, source) as script:
         assert script.wait(20) == 0

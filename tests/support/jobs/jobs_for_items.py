@@ -1,7 +1,5 @@
 """Entries and scores whose making a test can slow down, and questions it can choose."""
 
-from __future__ import annotations
-
 import builtins
 import os
 import signal

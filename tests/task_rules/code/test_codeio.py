@@ -1,13 +1,15 @@
 """codeio: any input with the shown output is right, and outputs are values."""
 
 import asyncio
+import functools
 import json
 import random
+import re
 
 import numpy as np
 import pytest
 
-from rg_env.library import datasets, registry, worker_jobs
+from rg_env.library import datasets, registry
 from rg_env.library.datasets import kept_dataset
 from rg_env.reward.score import ScoringRules
 from rg_env.stream.group_scorer import GroupScorer
@@ -15,6 +17,7 @@ from rg_env.stream.item import Item
 from rg_env.task_rules.code import codeio
 from rg_env.task_rules.rules import READABLE
 from rg_env.task_rules.table import fault_of, rejection
+from tests.support import fixed_scores
 
 INPUT = "\nCan you predict a feasible input without writing any code? {}\n"
 OUTPUT = "\nCan you predict the output without writing any code? {}\n"
@@ -24,6 +27,8 @@ SORTED = "def main_solution(data):\n    return sorted(data)"
 LOOP = "def main_solution(n):\n    while n:\n        pass\n    return 'done'"
 DEADLINE_S = 2.0
 SHORT_DEADLINE_S = 0.3
+
+paid = functools.partial(fixed_scores.paid, "codeio")
 
 
 def entry(program, given, made, asked=INPUT):
@@ -36,56 +41,35 @@ def entry(program, given, made, asked=INPUT):
     }
 
 
-def paid(made, answer, **rules):
-    """Score as in a run, guards and corrections included."""
-    scored = worker_jobs.score_answers(
-        "codeio", {}, made, [answer], ScoringRules(**rules)
-    )
-    return scored[0][0]
-
-
 # -- inputs ----------------------------------------------------------------------------
 
 
-def test_any_input_with_the_shown_output_is_right():
-    made = datasets.make_entry("codeio", {"difficulty": 6}, 9990009)
-    shown = made["metadata"]["output_data"]
-    assert shown == sorted(shown)
-    for order in (shown, shown[::-1]):
-        answer = {"data": order, "sort_type": "quick"}
-        assert paid(made, json.dumps(answer)) == paid(made, str(answer)) == 1.0
-        assert paid(made, json.dumps(answer), scorer_fixes=False) < 0.5
-    for wrong in ([*shown[:-1], shown[-1] + 1], shown[:-1], []):
-        answer = {"data": wrong, "sort_type": "quick"}
-        assert paid(made, json.dumps(answer)) == READABLE
-
-
-@pytest.mark.parametrize(
-    ("answer", "score"),
-    [
-        ('{"data": [1, 2, 3]}', 1.0),
-        ("{'data': (2, 1, 3)}", 1.0),
-        ('{"data": [3.0, 2, 1]}', 1.0),
-        ('```json\n{"data": [2, 3, 1]}\n```', 1.0),
-        ('The answer is {"data": [2, 3, 1]}', 1.0),
-        ('{"data": [1, 2]}', READABLE),
-        ('{"data": [1, 2, true]}', READABLE),
-        ('{"data": "123"}', READABLE),
-        ('{"date": [1, 2, 3]}', READABLE),
-        ('{"data": [1, 2, 3], "more": 1}', READABLE),
-        ('{"data": null}', READABLE),
-        ("{}", READABLE),
-        ("[1, 2, 3]", 0.0),
-        ("1, 2, 3", 0.0),
-        ('{"data": [1, 2, 3]} or {"data": []}', 0.0),
-        ('not {"data": [1, 2, 3]}', 0.0),
-        ('{"data": [], "data": [1, 2, 3]}', 0.0),
-        ('{"data": sorted([1, 2, 3])}', 0.0),
-        ('{"data": [1, 2, 3', 0.0),
+INPUTS = {
+    1.0: [
+        *('{"data": [1, 2, 3]}', "{'data': (2, 1, 3)}", '{"data": [3.0, 2, 1]}'),
+        *('```json\n{"data": [2, 3, 1]}\n```', 'The answer is {"data": [2, 3, 1]}'),
     ],
-)
-def test_an_input_is_right_as_far_as_the_program_says(answer, score):
-    assert paid(entry(SORTED, {"data": [3, 2, 1]}, [1, 2, 3]), answer) == score
+    READABLE: [
+        *('{"data": [1, 2]}', '{"data": [1, 2, true]}', '{"data": "123"}', "{}"),
+        *('{"date": [1, 2, 3]}', '{"data": [1, 2, 3], "more": 1}', '{"data": null}'),
+    ],
+    0.0: [
+        *(
+            "[1, 2, 3]",
+            '{"data": [1, 2, 3]} or {"data": []}',
+            'not {"data": [1, 2, 3]}',
+        ),
+        *('{"data": [], "data": [1, 2, 3]}', '{"data": sorted([1, 2, 3])}'),
+        '{"data": [1, 2, 3',
+    ],
+}
+
+
+def test_any_input_with_the_shown_output_is_right():
+    made = entry(SORTED, {"data": [3, 2, 1]}, [1, 2, 3])
+    found = {score: {paid(made, text) for text in INPUTS[score]} for score in INPUTS}
+    assert found == {score: {score} for score in INPUTS}
+    assert paid(made, INPUTS[1.0][0], scorer_fixes=False) < 0.5
 
 
 def test_a_number_of_another_kind_is_another_input():
@@ -111,47 +95,72 @@ def test_an_output_is_asked_for_without_running_anything(monkeypatch):
     monkeypatch.setattr(codeio, "makes", lambda *_: pytest.fail("a program was run"))
     made = entry(SORTED, {"data": [2, 1]}, [1, 2], OUTPUT)
     answers = ("[1, 2]", "[1.0, 2]", "(1, 2)", "[2, 1]", "[1, 3]", '{"data": [2, 1]}')
-    assert [paid(made, answer) for answer in answers] == [1, 1, 1, 0, 0, READABLE]
+    assert [paid(made, answer) for answer in answers] == [
+        1,
+        1,
+        1,
+        0,
+        0,
+        READABLE,
+    ]
 
 
 # -- values ----------------------------------------------------------------------------
 
 
-SAME = [
-    ({"a": [1, None], "b": True}, ["{'b': True, 'a': [1, None]}"]),
-    ({"a": [1, None], "b": True}, ['{"a":[1,null],"b":true,}']),
-    ([1.5, "x"], ["[1.50, 'x']", "(1.5, 'x')", '[\n 1.5,\n "x"\n]']),
-    *(("yes", ["yes", "'yes'"]), (True, ["True", "true"]), (None, ["None"])),
-    *((5, ["5.0"]), (0.1 + 0.2, ["0.3", "0.3000000000000001"]), (-0.0, ["0"])),
-    ({"steps": 948}, ['{"steps": 948.0}']),
-]
-OTHERS = [
-    ({"a": 1}, ["{'a': 2}", "{'a': 1, 'b': 2}", "{'a': '1'}", "{'a': True}", "{}"]),
-    ({"steps": 948}, ['{"steps": 947}', '{"steps": 949}', '{"steps": -948}']),
-    ({"a": 1.6e-19}, ['{"a": 0}', '{"a": 1.60001e-19}']),
-    ([1, 2], ["[2, 1]", "[1, 2, 2]", "[1]", "1, 2", "[1, 2] [1, 2]"]),
-    *(
-        (1, ["true", "'1'", "[1]", "-1"]),
-        (0.1, ["0.10000001"]),
-        (True, ["1", "'True'"]),
-    ),
-    (10**15, [str(10**15 + 1), f"{10**15 + 10**4}.0"]),
-    (0, ["false", "null", '""', "[]", "{}"]),
-]
+VALUES = """
+{"a": [1, null], "b": true} = {'b': True, 'a': [1, None]}
+{"a": [1, null], "b": true} = {"a":[1,null],"b":true,}
+{"a": [1, null], "b": true} ≠ {"b": true}
+[1.5, "x"] = [1.50, 'x']
+[1.5, "x"] = (1.5, 'x')
+[1.5, "x"] = [↵ 1.5,↵ "x"↵]
+"yes" = yes
+"yes" = 'yes'
+true = True
+true = true
+true ≠ 1
+true ≠ 'True'
+null = None
+5 = 5.0
+5 ≠ true
+5 ≠ '5'
+5 ≠ [5]
+5 ≠ -5
+0.30000000000000004 = 0.3
+0.30000000000000004 = 0.3000000000000001
+0.30000000000000004 ≠ 0.30000001
+-0.0 = 0
+0 ≠ false
+0 ≠ null
+0 ≠ ""
+0 ≠ []
+0 ≠ {}
+{"steps": 948} = {"steps": 948.0}
+{"steps": 948} ≠ {"steps": 947}
+{"steps": 948} ≠ {"steps": -948}
+{"a": 1} ≠ {'a': 1, 'b': 2}
+{"a": 1} ≠ {'a': '1'}
+{"a": 1} ≠ {'a': True}
+{"a": 1} ≠ {}
+{"a": 1.6e-19} ≠ {"a": 0}
+{"a": 1.6e-19} ≠ {"a": 1.60001e-19}
+[1, 2] ≠ [2, 1]
+[1, 2] ≠ [1, 2, 2]
+[1, 2] ≠ [1]
+[1, 2] ≠ 1, 2
+[1, 2] ≠ [1, 2] [1, 2]
+1000000000000000 ≠ 1000000000000001
+1000000000000000 ≠ 1000000000010000.0
+"""
+"""Values, as JSON writes them, and answers that are the same (=) or another (≠)."""
 
 
-@pytest.mark.parametrize(
-    ("gold", "answer", "is_right"),
-    [
-        *((gold, text, True) for gold, texts in SAME for text in texts),
-        *((gold, text, False) for gold, texts in OTHERS for text in texts),
-    ],
-)
-def test_the_same_value_is_right_and_another_wrong_however_near_it_is(
-    gold, answer, is_right
-):
-    score = paid(entry("", {}, gold, OUTPUT), answer)
-    assert score == 1.0 if is_right else score <= READABLE
+@pytest.mark.parametrize("line", VALUES.strip().splitlines())
+def test_the_same_value_is_right_and_another_wrong_however_near_it_is(line):
+    gold, sign, answer = re.split(" ([=≠]) ", line.replace("↵", "\n"), maxsplit=1)
+    score = paid(entry("", {}, json.loads(gold), OUTPUT), answer)
+    assert score == 1.0 if sign == "=" else score <= READABLE
 
 
 # -- attacks ---------------------------------------------------------------------------
@@ -183,24 +192,17 @@ class End(BaseException):
 
 
 @pytest.mark.parametrize(
-    "program",
+    "fails",
     [
-        "def main_solution(n):\n    return sys.exit(n) if n else 'done'",
-        "def main_solution(n):\n    return exit() if n else 'done'",
-        "def main_solution(n):\n    return [0] * 10**12 if n else 'done'",
-        "def main_solution(n):\n    return main_solution(n) if n else 'done'",
-        "def main_solution(n):\n    return open('/tmp/f', 'w') if n else 'done'",
-        "def main_solution(n):\n    return os.system('id') if n else 'done'",
-        "def main_solution(n):\n    return 1 / 0 if n else 'done'",
-        "def main_solution(n):\n    return End.fall() if n else 'done'",
+        *("sys.exit(n)", "[0] * 10**12", "main_solution(n)", "os.system('id')"),
+        *("1 / 0", "End.fall()"),
     ],
-    ids=["exit", "quit", "memory", "depth", "file", "shell", "error", "end"],
 )
-def test_an_input_that_fails_in_the_program_is_wrong(pool, program):
+def test_an_input_that_fails_in_the_program_is_wrong(pool, fails):
+    program = f"def main_solution(n):\n    return {fails} if n else 'done'"
     made = entry(PRELUDE + program, {"n": 0}, "done")
-    assert scored(pool, made, '{"n": 1}', '{"n": 0.0}', "{'n': 0}") == [
+    assert scored(pool, made, '{"n": 1}', '{"n": 0.0}') == [
         (READABLE, "wrong"),
-        (1.0, "right"),
         (1.0, "right"),
     ]
 
@@ -257,16 +259,15 @@ def test_an_entry_is_used_where_its_program_makes_the_output(asked):
 
 
 @pytest.mark.parametrize(
-    "program",
+    "value",
     [
-        "import random\ndef main_solution():\n    return random.random()",
-        "from random import gauss\ndef main_solution():\n    return gauss()",
-        "import random\ndef main_solution():\n    return random.Random().random()",
-        "import numpy as np\ndef main_solution():\n    return np.random.normal()",
-        "import time\ndef main_solution():\n    return time.perf_counter()",
+        *("random.random()", "gauss()", "random.Random().random()"),
+        *("np.random.normal()", "time.perf_counter()"),
     ],
 )
-def test_an_output_by_chance_or_by_the_clock_is_not_asked_for(program):
+def test_an_output_by_chance_or_by_the_clock_is_not_asked_for(value):
+    imports = "import random, time\nfrom random import gauss\nimport numpy as np\n"
+    program = f"{imports}def main_solution():\n    return {value}"
     names = {}
     exec(program, names)
     random.seed(5)
@@ -281,34 +282,51 @@ def test_an_input_that_json_cannot_write_is_asked_for_only_as_it_is_shown():
     assert fault(SORTED, {"data": [float("nan")]}, [0]) == no_json
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        *("import sympy", "from sympy import solve", "import math, os.path as path"),
-        *("n = eval(n)", "exec(n)", "n = compile(n, '', 'eval')", "pickle.loads(n)"),
-        *("getattr(math, n)", "open(n)", "np.load(n)", "globals()[n]()"),
-        *("    import subprocess", "operator.attrgetter(n)"),
-        *("list(map(eval, n))", "n = 1; import os", "if n: from os import system"),
-        *("import queue", "from queue import Queue", "time.sleep(n)", "sleep(n)"),
-    ],
-)
+MIGHT_DO_MORE = """
+import sympy
+from sympy import solve
+import math, os.path as path
+n = eval(n)
+exec(n)
+n = compile(n, '', 'eval')
+pickle.loads(n)
+getattr(math, n)
+open(n)
+np.load(n)
+globals()[n]()
+import subprocess
+operator.attrgetter(n)
+list(map(eval, n))
+n = 1; import os
+if n: from os import system
+import queue
+from queue import Queue
+time.sleep(n)
+sleep(n)
+"""
+COMPUTES = """
+import numpy as np
+from collections import deque
+import math, json
+from typing import List, Dict
+json.loads(n)
+re.compile('a')
+def is_open(n): pass
+evaluate(n)
+"""
+
+
+@pytest.mark.parametrize("line", MIGHT_DO_MORE.strip().splitlines())
 def test_no_input_is_asked_for_with_which_a_program_might_do_more_than_compute(line):
     program = f"{line}\n{SORTED}"
     assert codeio.may_do_more(program)
-    where = f"def other(n):\n    {line.strip()}\n{SORTED}"
+    where = f"def other(n):\n    {line}\n{SORTED}"
     might = "program might do more with an input than compute"
     assert fault(where, {"data": [1]}, [1]) == might
     assert fault(where, {"data": [1]}, [1], OUTPUT) != might
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        *("import numpy as np", "from collections import deque", "import math, json"),
-        *("from typing import List, Dict", "json.loads(n)", "re.compile('a')"),
-        *("def is_open(n): pass", "evaluate(n)"),
-    ],
-)
+@pytest.mark.parametrize("line", COMPUTES.strip().splitlines())
 def test_a_program_that_only_computes_is_asked_for_inputs(line):
     assert not codeio.may_do_more(f"{line}\n{SORTED}")
 
@@ -329,20 +347,21 @@ def test_an_item_whose_program_is_random_is_not_used(params, seed):
 
 
 def listed(kind):
+    """Return the programs of the library that are on the list."""
     registry.describe()
-    digests = set(json.loads(codeio.UNUSED.read_text(encoding="utf-8"))[kind])
+    digests = json.loads(codeio.UNUSED.read_text(encoding="utf-8"))[kind]
     programs = kept_dataset("codeio", {})._jsonl_data
-    return [p for p in programs if codeio.digest_of(p["code_sample"]) in digests]
+    texts = {codeio.digest_of(p["code_sample"]): p["code_sample"] for p in programs}
+    return {digest: texts.get(digest) for digest in digests}
 
 
 @pytest.mark.parametrize("kind", codeio.KINDS)
 def test_every_line_of_the_list_is_a_program_of_the_library(kind):
-    digests = json.loads(codeio.UNUSED.read_text(encoding="utf-8"))[kind]
-    found = {codeio.digest_of(program["code_sample"]) for program in listed(kind)}
-    assert digests == sorted(found) and found
+    found = listed(kind)
+    assert [*found] == sorted(found) and all(found.values()) and found
 
 
 def test_a_program_on_the_list_is_not_used_with_the_library_s_own_items_either():
-    (first, *_) = listed(codeio.CHANGES)
-    made = entry(first["code_sample"], {}, {}, OUTPUT)
+    first, *_ = listed(codeio.CHANGES).values()
+    made = entry(first, {}, {}, OUTPUT)
     assert fault_of("codeio", made, checked=False) == f"program makes {codeio.CHANGES}"

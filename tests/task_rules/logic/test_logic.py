@@ -63,31 +63,6 @@ def test_a_puzzle_has_one_solution_with_all_clues_and_several_with_none(known):
 TERMS = ("a", "b", "c")
 
 
-@pytest.mark.parametrize(
-    ("premises", "conclusion", "is_valid"),
-    [
-        (["All a are b", "All b are c"], "All a are c", True),
-        (["No a are b", "All c are b"], "No c are a", True),
-        (["Some a are b", "All b are c"], "Some c are a", True),
-        (["Some a are not b", "All c are b"], "Some a are not c", True),
-        (["All a are b", "Some b are c"], "Some a are c", False),
-        (["All a are b", "All c are b"], "All a are c", False),
-        (["No a are b", "No b are c"], "No a are c", False),
-    ],
-)
-def test_a_conclusion_follows_by_either_reading_or_by_none(
-    premises, conclusion, is_valid
-):
-    assert follows(premises, conclusion, False) == is_valid
-    assert follows(premises, conclusion, True) == is_valid
-
-
-def test_of_all_some_follows_only_where_there_are_such_things():
-    premises = ["All a are b", "All b are c"]
-    assert not follows(premises, "Some c are a", False)
-    assert follows(premises, "Some c are a", True)
-
-
 def holds(text, there):
     how, subject, *_, predicate = text.split()
     a, b = TERMS.index(subject), TERMS.index(predicate)
@@ -99,7 +74,7 @@ def holds(text, there):
 
 
 @pytest.mark.parametrize("are_there", [False, True])
-def test_it_is_what_trying_all_worlds_says(are_there):
+def test_a_conclusion_follows_if_it_holds_in_all_worlds_of_its_premises(are_there):
     kinds = list(itertools.product((False, True), repeat=3))
     worlds = [
         {kind for kind, is_there in zip(kinds, chosen, strict=True) if is_there}
@@ -108,8 +83,8 @@ def test_it_is_what_trying_all_worlds_says(are_there):
     if are_there:
         worlds = [w for w in worlds if all(any(k[i] for k in w) for i in range(3))]
     forms = ("All {} are {}", "No {} are {}", "Some {} are {}", "Some {} are not {}")
-    for one, two, end in itertools.product(forms, repeat=3):
-        premises = [one.format("a", "b"), two.format("b", "c")]
+    for one, two, end, to in itertools.product(forms, forms, forms, ("bc", "cb")):
+        premises = [one.format("a", "b"), two.format(*to)]
         conclusion = end.format("c", "a")
         expected = all(
             holds(conclusion, world)

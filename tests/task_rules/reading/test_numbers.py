@@ -18,10 +18,3 @@ def test_the_last_of_equal_sides_is_the_number(text, number):
 )
 def test_a_side_that_is_not_equal_says_something_else(text):
     assert as_number(text, {"question": "What is it?"}) == text
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("part", ["9", "0", "1=", "(", "-", "1.", "1+1="])
-def test_no_text_keeps_it_long(part):
-    text = f"1.{part * 20_000}"
-    assert as_number(text, {}) == text

@@ -44,14 +44,14 @@ logging.basicConfig(stream=sys.stdout, format="%(levelname)s %(message)s")
     ("layer", "kept"), [("LANDLOCK", "seccomp"), ("SECCOMP", "landlock")]
 )
 def test_missing_layer_is_said_once_and_replaced_in_python(tmp_path, layer, kept):
-    source = (
-        f"refuse({layer})\n"
-        "with contextlib.closing(WorkerPool(2)) as pool:\n"
-        "    for _ in range(3):\n"
-        "        with contextlib.suppress(Exception):\n"
-        "            pool.call(exec, 'import os; os.abort()', deadline_s=60)\n"
-        "    print(pool.sandbox_layers)\n"
-    )
+    source = f"""\
+refuse({layer})
+with contextlib.closing(WorkerPool(2)) as pool:
+    for _ in range(3):
+        with contextlib.suppress(Exception):
+            pool.call(exec, 'import os; os.abort()', deadline_s=60)
+    print(pool.sandbox_layers)
+"""
     *said, layers = run_script(tmp_path, REFUSE + source).splitlines()
     (warning,) = [line for line in said if "its call is run again" not in line]
     assert warning.startswith(f"WARNING worker processes run without {layer.lower()} (")
@@ -71,25 +71,25 @@ def test_without_both_layers_python_code_is_denied(tmp_path):
         f"os.mkdir({str(tmp_path / 'folder')!r})",
         "os.symlink('/etc/passwd', 'x') or open('x')",
     )
-    source = (
-        "refuse(LANDLOCK, SECCOMP)\n"
-        "with contextlib.closing(WorkerPool(1)) as pool:\n"
-        f"    for attack in {attacks!r}:\n"
-        "        attempt('(os := __import__(\"os\")) and ' + attack)\n"
-    )
+    source = f"""\
+refuse(LANDLOCK, SECCOMP)
+with contextlib.closing(WorkerPool(1)) as pool:
+    for attack in {attacks!r}:
+        attempt('(os := __import__("os")) and ' + attack)
+"""
     output = run_script(tmp_path, REFUSE + source).splitlines()
     assert output[2:] == ["PermissionError"] * len(attacks)
 
 
 def test_without_both_layers_items_are_still_made(tmp_path):
-    source = (
-        "refuse(LANDLOCK, SECCOMP)\n"
-        "from rg_env.library import worker_jobs\n"
-        "with contextlib.closing(WorkerPool(1, preload=worker_jobs.PRELOAD)) as pool:\n"
-        "    for task in ('codeio', 'figlet_font', 'rearc', 'list_functions'):\n"
-        "        for seed in range(5):\n"
-        "            job = worker_jobs.make_entry, task, {}, seed, False\n"
-        "            pool.call(*job, deadline_s=60)\n"
-        '    attempt(\'open("x", "w").write("text")\')\n'
-    )
+    source = """\
+refuse(LANDLOCK, SECCOMP)
+from rg_env.library import worker_jobs
+with contextlib.closing(WorkerPool(1, preload=worker_jobs.PRELOAD)) as pool:
+    for task in ('codeio', 'figlet_font', 'rearc', 'list_functions'):
+        for seed in range(5):
+            job = worker_jobs.make_entry, task, {}, seed, False
+            pool.call(*job, deadline_s=60)
+    attempt('open("x", "w").write("text")')
+"""
     assert run_script(tmp_path, REFUSE + source).splitlines()[2:] == ["4"]

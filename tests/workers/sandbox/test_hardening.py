@@ -30,13 +30,13 @@ def test_open_files_are_bounded(pool):
 
 
 def test_nothing_but_the_channel_is_open():
-    source = (
-        "import os\n"
-        "def is_open(fd):\n"
-        "    try: return bool(os.fstat(fd))\n"
-        "    except OSError: return False\n"
-        "assert sum(map(is_open, range(64))) == 4"
-    )
+    source = """\
+import os
+def is_open(fd):
+    try: return bool(os.fstat(fd))
+    except OSError: return False
+assert sum(map(is_open, range(64))) == 4
+"""
     with new_pool(preload=["numpy"]) as fresh:
         execute(fresh, source)
 

@@ -32,17 +32,25 @@ def test_file_of_the_owner_cannot_be_read_through_a_link(pool, tmp_path):
     fails_with(pool, "PermissionError", source, path=str(tmp_path / "secret"))
 
 
-@pytest.mark.parametrize(
-    "attack",
-    [
-        *("open(path, 'w')", "open(path, 'a')", "open(path, 'r+')"),
-        *("os.truncate(path, 0)", "os.remove(path)", "os.rename(path, 'mine')"),
-        *("os.link(path, 'mine')", "os.chmod(path, 0o777)", "os.chown(path, 1, 1)"),
-        *("os.utime(path)", "os.setxattr(path, 'user.x', b'x')"),
-        *("os.mkdir(path + '-2')", "os.symlink('x', path + '-2')"),
-        "os.mkfifo(path + '-2')",
-    ],
-)
+CHANGES = """
+open(path, 'w')
+open(path, 'a')
+open(path, 'r+')
+os.truncate(path, 0)
+os.remove(path)
+os.rename(path, 'mine')
+os.link(path, 'mine')
+os.chmod(path, 0o777)
+os.chown(path, 1, 1)
+os.utime(path)
+os.setxattr(path, 'user.x', b'x')
+os.mkdir(path + '-2')
+os.symlink('x', path + '-2')
+os.mkfifo(path + '-2')
+"""
+
+
+@pytest.mark.parametrize("attack", CHANGES.strip().splitlines())
 def test_file_of_the_owner_cannot_be_changed(pool, tmp_path, attack):
     path = tmp_path / "file"
     path.write_text("text")
@@ -57,15 +65,15 @@ def test_packages_can_be_imported_late(pool):
 
 
 def test_scratch_folder_can_be_used(pool):
-    source = (
-        "import os, tempfile\n"
-        "os.makedirs('a/b')\n"
-        "open('a/b/c', 'w').write('text')\n"
-        "os.rename('a/b/c', 'd')\n"
-        "assert open('d').read() == 'text'\n"
-        "os.remove('d'); os.removedirs('a/b')\n"
-        "with tempfile.NamedTemporaryFile() as file: file.write(b'x')\n"
-        "with tempfile.TemporaryDirectory() as folder: open(folder + '/x', 'w')\n"
-        "open('/dev/null', 'w').write('x'); os.urandom(3)"
-    )
+    source = """\
+import os, tempfile
+os.makedirs('a/b')
+open('a/b/c', 'w').write('text')
+os.rename('a/b/c', 'd')
+assert open('d').read() == 'text'
+os.remove('d'); os.removedirs('a/b')
+with tempfile.NamedTemporaryFile() as file: file.write(b'x')
+with tempfile.TemporaryDirectory() as folder: open(folder + '/x', 'w')
+open('/dev/null', 'w').write('x'); os.urandom(3)
+"""
     execute(pool, source)

@@ -7,25 +7,27 @@ from tests.support.worker_attacks import evaluate, execute, worker_of
 pytestmark = pytest.mark.processes
 
 
-@pytest.mark.parametrize(
-    ("change", "state"),
-    [
-        ("os.chdir('/')", "os.getcwd()"),
-        ("os.environ['X'] = 'x'", "dict(os.environ)"),
-        ("os.environ.clear()", "dict(os.environ)"),
-        ("sys.setrecursionlimit(10**6)", "sys.getrecursionlimit()"),
-        ("sys.set_int_max_str_digits(0)", "sys.get_int_max_str_digits()"),
-        ("decimal.getcontext().prec = 3", "decimal.getcontext().prec"),
-        ("decimal.setcontext(decimal.ExtendedContext)", "str(decimal.getcontext())"),
-        ("random.seed(7)", "random.random()"),
-        ("numpy.random.seed(7)", "numpy.random.random()"),
-        ("signal.setitimer(signal.ITIMER_REAL, 9)", "signal.getitimer(0)[0]"),
-        ("open('file', 'w').write('x')", "os.listdir()"),
-        ("os.makedirs('a/b/c')", "os.listdir()"),
-        ("tempfile.tempdir = '/nowhere'", "tempfile.gettempdir()"),
-    ],
-)
-def test_next_call_finds_the_state_as_it_was(pool, change, state):
+STATES = """
+    os.chdir('/')                                  | os.getcwd()
+    os.environ['X'] = 'x'                          | dict(os.environ)
+    os.environ.clear()                             | dict(os.environ)
+    sys.setrecursionlimit(10**6)                   | sys.getrecursionlimit()
+    sys.set_int_max_str_digits(0)                  | sys.get_int_max_str_digits()
+    decimal.getcontext().prec = 3                  | decimal.getcontext().prec
+    decimal.setcontext(decimal.ExtendedContext)    | str(decimal.getcontext())
+    random.seed(7)                                 | random.random()
+    numpy.random.seed(7)                           | numpy.random.random()
+    signal.setitimer(signal.ITIMER_REAL, 9)        | signal.getitimer(0)[0]
+    open('file', 'w').write('x')                   | os.listdir()
+    os.makedirs('a/b/c')                           | os.listdir()
+    tempfile.tempdir = '/nowhere'                  | tempfile.gettempdir()
+"""
+"""Changes, and the state that each would leave."""
+
+
+@pytest.mark.parametrize("row", STATES.strip().splitlines())
+def test_next_call_finds_the_state_as_it_was(pool, row):
+    change, state = map(str.strip, row.split("|"))
     imports = "import decimal, os, random, signal, sys, tempfile, numpy.random\n"
     read = f"exec({imports!r}) or {state}"
     before = evaluate(pool, read)
