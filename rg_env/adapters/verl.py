@@ -54,8 +54,8 @@ def compute_score(
         (result,) = score(item, [solution_str], thinking_open=thinking_open)
         if result.value is not None:
             right = float(result.value == 1.0)
-            found = {"score": result.value, "right": right, "outcome": result.outcome}
-            return {**found, **result.parts}
+            found = {"score": result.value, "right": right, **result.parts}
+            return {**found, "outcome": result.outcome}
         if result.outcome == UNMATCHED or number == TRIES:
             break
         time.sleep(PAUSE_S * number)

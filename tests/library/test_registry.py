@@ -143,8 +143,7 @@ for task, one in (("toy", "de"), ("toy", ["xx"]), ("plain", "en"), ("plain", "de
 def test_a_language_in_which_a_task_is_not_written_is_refused(project):
     # A stand-in for the multilingual version, which no index has.
     populate(project / "reasoning-gym", factory=MULTILINGUAL + TOY_FACTORY + TRANSLATED)
-    command = [sys.executable, "-c", REJECTED]
-    said = subprocess.check_output(command, cwd=project, env={}, text=True).splitlines()
+    said = run_script(project, REJECTED, PYTHONPATH="").splitlines()
     assert said[0] == said[2] == "None"
     assert said[1] == """('toy', "its questions are in de, en, not in 'xx'")"""
     assert said[3] == """('plain', "its questions are in en, not in 'de'")"""
