@@ -244,7 +244,7 @@ class Group:
         return {
             "schema_version": SCHEMA_VERSION,
             "item_id": self.task,
-            "rollouts": [dataclasses.asdict(rollout) for rollout in self.rollouts],
+            "rollouts": [vars(rollout) for rollout in self.rollouts],
             "task": self.task,
             **self.origin,
             "gold_answer": self.gold_answer,
