@@ -59,7 +59,12 @@ class Command(click.Command):
 
 def loaded(env_cls: Any) -> Any:
     """Return a class of environments; `env_cls` may be a function that imports it."""
-    return env_cls if isinstance(env_cls, type) else env_cls()
+    try:
+        return env_cls if isinstance(env_cls, type) else env_cls()
+    except Exception as error:
+        if sentence := installation.explain(error):
+            raise installation.InstallationError(sentence) from error
+        raise
 
 
 class Number(click.FloatRange):

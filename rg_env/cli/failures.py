@@ -98,6 +98,9 @@ def _outcome(
     """Return the exit status and the sentence of an error, None for a defect."""
     if isinstance(error, (SettingError, LibraryError)):
         return EXIT_REFUSED, str(error)
+    is_import = isinstance(error, ImportError)
+    if is_import and (sentence := installation.explain(error, extra)):
+        return EXIT_REFUSED, sentence
     if isinstance(error, RunError):
         return error.exit_status, _of_worker(error) if error.detail else error.sentence
     if isinstance(error, MemoryError):
@@ -105,10 +108,7 @@ def _outcome(
     package = type(error).__module__.partition(".")[0]
     if package in FOREIGN:
         return EXIT_FAILED, f"{package} failed ({type(error).__name__}: {error})"
-    if isinstance(error, OSError):
-        return EXIT_FAILED, str(error)
-    sentence = installation.explain(error, extra)
-    return EXIT_REFUSED if sentence else EXIT_FAILED, sentence
+    return EXIT_FAILED, str(error) if isinstance(error, OSError) else None
 
 
 def _of_worker(error: RunError) -> str | None:

@@ -122,10 +122,10 @@ class EvaluationFiles:
         """
         self._file = ResultFile(wanted / SAMPLES, self._settings)
         try:
-            for file in result_files(wanted, SAMPLES, self._settings, Affects.ROWS):
+            without = Affects.ROWS if self._resumes else None
+            for file in result_files(wanted, SAMPLES, self._settings, without):
                 self._file = file
-                has_numbers = file.path.with_name(NUMBERS).exists()
-                if not file.end or (self._resumes and not has_numbers):
+                if not file.end or not file.path.with_name(NUMBERS).exists():
                     break
             with self._file.path.open(encoding="utf-8") as lines:
                 rows = map(_brief, map(json.loads, lines))

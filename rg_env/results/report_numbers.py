@@ -31,8 +31,8 @@ from rg_env.reward.score import OUTCOMES
 
 # -- names -----------------------------------------------------------------------------
 
-Place = tuple[str, ...]
-"""The parts of the path of a run; of dump files, "" and the first letters of its id."""
+Place = str
+"""The path of a run, or its name; of dump files, the first letters of its id."""
 
 Found = dict[tuple[Place, str | None], tuple[int, str | None, str | None]]
 """Place and model of a run to its number, and time and items of its first sample."""
@@ -43,18 +43,13 @@ def place_of(source: str, run: str | None = None) -> Place:
     """Return the place of the run, perhaps a published one, that a file belongs to."""
     path = Path(source).resolve()
     if run:
-        return path.parts[:-2] if path.parts[-3:-2] == (run,) else (run,)
+        folder = path.parent.parent
+        return str(folder) if folder.name == run else run
     if match := RUN_ID.search(path.name):
-        return ("", match[1][:8])
+        return match[1][:8]
     if path.name.startswith("samples.") or path.name == METRICS:
-        return path.parts[:-1]
-    return *path.parts[:-1], path.name.removesuffix(f"_{METRICS}").split(".json")[0]
-
-
-def _names_of(places: Iterable[Place]) -> Mapping[Place, str]:
-    """Return the last part of each place, and all of one that shares it."""
-    lasts = Counter(place[-1] for place in set(places))
-    return {p: p[-1] if lasts[p[-1]] == 1 else "/".join(p).lstrip("/") for p in places}
+        return str(path.parent)
+    return str(path.parent / path.name.removesuffix(f"_{METRICS}").split(".json")[0])
 
 
 class Run(NamedTuple):
@@ -83,14 +78,16 @@ def runs_of(
     Metrics of a place with several runs have the label of the first.
     """
     places = [place for place, _ in found]
-    short = _names_of([*metrics, *places])
+    names = {place: Path(place).name for place in [*metrics, *places]}
+    shares = Counter(names.values())  # all of a place tells it from one of its name
+    short = {p: n if shares[n] == 1 else p.lstrip("/") for p, n in names.items()}
     labels: dict[Place, str] = {}
     runs = []
     for (place, model), (_, time, digest) in found.items():
         began = str(time or "")[:16].replace("T", " ")
         told = [short[place]]
         told += [model] if model and places.count(place) > 1 else []
-        told += [began] if began and not place[0] else []
+        told += [began] if began and "/" not in place else []
         label = printable(", ".join(told))
         labels.setdefault(place, label)
         scored = metrics[place].scored if place in metrics else 0

@@ -109,26 +109,31 @@ class ResultFile(LineFile):
 
 
 def result_files(
-    wanted: Path, inside: str, settings: str, without: Affects
+    wanted: Path, inside: str, settings: str, without: Affects | None
 ) -> Iterator[ResultFile]:
     """Yield files that are empty or can be continued, each open until the next one.
 
     They are `wanted` and its numbered names, or are called `inside` and are in these
-    folders. Settings that affect `without` may differ.
+    folders. Settings that affect `without` may differ; with None, nothing is continued.
     """
+    suffix = "" if inside else wanted.suffix  # the dot of a folder begins none
     for number in itertools.count():
-        stem = f"{wanted.stem}_{number}" if number else wanted.stem
-        file = ResultFile(wanted.with_stem(stem) / inside, settings)
+        name = f"{wanted.name.removesuffix(suffix)}_{number}{suffix}"
+        place = wanted.with_name(name) if number else wanted
+        file = ResultFile(place / inside, settings)
         why = ""
         try:
             # Locked before it is read: nobody adds lines in between.
             file.open()
             if file.path.stat().st_size:
+                why = "is there"
+            if why and without is not None:
                 why = _why_not(settings_path(file.path), settings, without)
         except BlockingIOError:
             why = "is being written by another process"
         if why:
-            logger.info("not continued: %s %s", file.path, why)
+            level = logging.DEBUG if without is None else logging.INFO
+            logger.log(level, "not continued: %s %s", file.path, why)
         else:
             file.cut()
             yield file

@@ -95,7 +95,8 @@ def _origin(row: Row) -> Row:
     return {"dataset": PUBLISHED | dataset, "index": row.get("index")}
 
 
-def _of_published(document: Row, run: str) -> Iterator[Row]:
+def _of_published(document: Row, file: Path) -> Iterator[Row]:
+    run = file.resolve().parent.parent.name
     for index, result in enumerate(document["results"]):
         for number, completion in enumerate(result["completions"]):
             yield {
@@ -155,9 +156,9 @@ def _of_line(line: Row) -> Iterator[Row]:
     }
 
 
-def _rows(value: Any, run: str) -> Iterator[Row]:
+def _rows(value: Any, file: Path) -> Iterator[Row]:
     if "results" in value:
-        return _of_published(value, run)
+        return _of_published(value, file)
     is_group = "rollouts" in value or "outcomes" in value
     return _of_group(value) if is_group else _of_line(value)
 
@@ -256,7 +257,7 @@ class Sources:
         try:
             value = json.loads(line, parse_float=_finite, parse_constant=_finite)
             kind = "foreign"
-            for row in _rows(value, file.resolve().parent.parent.name):
+            for row in _rows(value, file):
                 if "source" not in row:
                     parts = [str(part) for part in (number, row.get("place")) if part]
                     row |= {"source": str(file), "place": ".".join(parts)}

@@ -11,8 +11,10 @@ import pytest
 
 from rg_env.atropos.api_client import ApiError
 from rg_env.cli import failures
+from rg_env.cli.command import loaded
 from rg_env.demo.child_process import ChildError
 from rg_env.errors import LibraryError, SettingError
+from rg_env.installation import InstallationError
 from rg_env.library.datasets import OwnTaskError
 from rg_env.workers.pool_errors import JobError, WorkerDiedError
 from tests.support.parts import REPO_ROOT
@@ -58,6 +60,21 @@ def test_what_is_no_defect_is_one_sentence(error, status, expected, capsys):
     assert printed.out == ""
     assert printed.err.startswith(f"error: {expected}")
     assert printed.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (ModuleNotFoundError("No module", name="no_one"), InstallationError),
+        (KeyError("a"), KeyError),
+    ],
+)
+def test_only_a_missing_package_is_an_error_of_the_installation(error, expected):
+    def env_class():
+        raise error
+
+    with pytest.raises(expected):
+        loaded(env_class)
 
 
 def raised(error):

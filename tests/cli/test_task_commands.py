@@ -133,13 +133,30 @@ def text_of(**values):
     return "\n".join(command.lines(values))
 
 
+OWN = ["--task_modules", str(REPO_ROOT / "tests" / "support" / "own_tasks.py")]
+SHOWN = {"task", "level", "params", "seed", "score"}
+
+
 @pytest.mark.processes
-def test_an_item_is_printed_with_the_score_of_an_answer(capsys):
-    assert run_main(["show", "gcd", "--level=0.7", "--seed=5", "--answer= 2"]) == 0
-    printed = capsys.readouterr().out.splitlines()
-    labels = {line.partition(": ")[0] for line in printed}
-    assert {"task", "level", "params", "seed", "score"} <= labels
-    assert "outcome: right" in printed
+@pytest.mark.parametrize(
+    ("argv", "labels", "expected"),
+    [
+        (["gcd", "--level=0.7", "--seed=5", "--answer= 2"], SHOWN, "outcome: right\n"),
+        (["scorer_raises", "--answer=5", *OWN], {"error"}, "no such thing"),
+        (
+            ["game_of_life_halting", "--answer=...", "--no_fixes"],
+            SHOWN - {"level"},
+            "score: 1.0",
+        ),
+    ],
+)
+def test_an_item_is_printed_with_the_score_of_an_answer_or_its_scorers_error(
+    argv, labels, expected, capsys
+):
+    assert run_main(["show", *argv]) == 0
+    printed = capsys.readouterr().out
+    assert labels <= {line.partition(": ")[0] for line in printed.splitlines()}
+    assert expected in printed
 
 
 @pytest.mark.processes
@@ -181,21 +198,6 @@ def test_foreign_text_is_neither_wrapped_nor_read_as_markup_nor_steers_the_termi
     assert on_one_line("a\n" + "b" * 50, 12) == "a\\nbbbbbb..."
 
 
-@pytest.mark.processes
-def test_the_error_of_a_scorer_is_shown(capsys):
-    own = ["--task_modules", str(REPO_ROOT / "tests" / "support" / "own_tasks.py")]
-    assert run_main(["show", "scorer_raises", "--answer=5", *own]) == 0
-    printed = capsys.readouterr().out
-    assert "outcome: scorer_error" in printed and "no such thing" in printed
-
-
-@pytest.mark.processes
-def test_without_fixes_the_librarys_own_score_is_shown(capsys):
-    argv = ["show", "game_of_life_halting", "--answer=...", "--no_fixes"]
-    assert run_main(argv) == 0
-    assert "score: 1.0" in capsys.readouterr().out
-
-
 # -- the check of an installation ------------------------------------------------------
 
 
@@ -210,16 +212,15 @@ def test_the_check_names_what_is_not_translated_and_what_has_another_scorer():
 
 
 @pytest.mark.processes
-def test_tasks_that_pass_end_with_status_0(capsys):
-    assert run_main(["doctor", "gcd", "boxnet", "lcm", "--items", "2"]) == 0
-    assert "passed: 3 of 3 tasks" in capsys.readouterr().out
-
-
-@pytest.mark.processes
-def test_a_task_that_fails_is_named_and_ends_with_status_1(capsys):
-    own = ["--task_modules", str(REPO_ROOT / "tests" / "support" / "own_tasks.py")]
-    assert run_main(["doctor", "gcd", "raises", "--items", "2", *own]) == 1
+@pytest.mark.parametrize(
+    ("names", "status", "expected"),
+    [
+        (["gcd", "boxnet", "lcm"], 0, ["passed: 3 of 3 tasks"]),
+        (["gcd", "raises"], 1, ["raises: ", "division by zero", "passed: 1 of 2 task"]),
+    ],
+)
+def test_only_where_all_tasks_pass_the_status_is_0(names, status, expected, capsys):
+    assert run_main(["doctor", *names, "--items", "2", *OWN]) == status
     printed = capsys.readouterr().out
-    assert "raises: " in printed and "gcd: " not in printed
-    assert "division by zero" in printed
-    assert "passed: 1 of 2 tasks" in printed
+    assert all(part in printed for part in expected)
+    assert "gcd: " not in printed

@@ -162,7 +162,7 @@ def test_what_was_interrupted_is_continued_and_queries_nothing_twice(tmp_path, l
 def test_an_evaluation_that_is_not_to_be_continued_stays_and_the_next_goes_beside_it(
     tmp_path,
 ):
-    results = tmp_path / "results"
+    results = tmp_path / "Qwen3-0.6B"
     ended_after(2, results)
     before = (results / "samples.jsonl").read_text()
 
@@ -181,7 +181,7 @@ def test_an_evaluation_that_is_not_to_be_continued_stays_and_the_next_goes_besid
         queried_of(results)
     assert (results / "samples.jsonl").read_text() == before
     for number in range(1, 5):
-        beside = tmp_path / f"results_{number}"
+        beside = tmp_path / f"Qwen3-0.6B_{number}"
         assert len(samples(beside)) == numbers(beside)["eval/items"] == len(FAST_TASKS)
 
 

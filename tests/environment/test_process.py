@@ -18,7 +18,7 @@ from tests.support.parts import (
     vllm_server,
 )
 from tests.support.reported import read_page
-from tests.support.runs import fill_disk_of, process_env
+from tests.support.runs import fill_disk, process_env
 
 pytestmark = pytest.mark.processes
 
@@ -83,11 +83,11 @@ def test_a_server_that_is_not_there_ends_it_with_status_1_and_is_named(
     assert not (tmp_path / "rows.jsonl").exists()
 
 
-def test_a_disk_that_takes_no_row_ends_it_with_a_sentence(tmp_path):
+def test_a_disk_that_takes_no_row_ends_it_with_a_sentence(tmp_path, monkeypatch):
     async def run():
         async with vllm_server(lambda body: vllm_reply(["x"] * body["n"])) as url:
             env = process_env(url, tmp_path / "rows.jsonl", 3)
-            fill_disk_of(env.jsonl_writer)
+            fill_disk(monkeypatch)
             said = r"env\.data_path_to_save_groups: .*rows\.jsonl: .*No space left"
             with pytest.raises(RunError, match=said):
                 await env.process_manager()

@@ -10,7 +10,7 @@ from rg_env.atropos.api_client import ApiError, ApiSession
 from rg_env.line_file import read_groups
 from tests.support.faults import always, listed
 from tests.support.real_api import SIZE, EndsError, group, in_time, registered
-from tests.support.runs import fill_disk_of
+from tests.support.runs import fill_disk
 from tests.support.spoilt_api import faulty_api
 
 pytestmark = pytest.mark.usefixtures("impatient")
@@ -119,10 +119,12 @@ async def test_rows_for_wandb_that_fail_cost_no_group(api):
     assert len(got) == 1 and outcomes == {"sent": SIZE}
 
 
-async def test_a_disk_that_takes_no_rows_costs_no_group(api, tmp_path, logged):
+async def test_a_disk_that_takes_no_rows_costs_no_group(
+    api, tmp_path, logged, monkeypatch
+):
     path = tmp_path / "rows.jsonl"
     async with registered(api.url, data_path_to_save_groups=str(path)) as env:
-        fill_disk_of(env.jsonl_writer)
+        fill_disk(monkeypatch)
         for _ in range(3):
             await env.handle_send_to_api(group())
         got, lost = api.batches(), env.jsonl_writer.rows_lost

@@ -51,16 +51,11 @@ def screened(rows, bounds=WHOLE, least_share=0.1, task="gcd"):
 # -- numbers ---------------------------------------------------------------------------
 
 
-def test_the_share_is_that_of_groups_whose_rewards_differ():
-    task = screened([row(MIXED), row(RIGHT), row(WRONG), row(MIXED)], bounds=None)
-    assert task.share == 0.5
-    assert (task.variance, task.groups) == (share_of(2, 4), 4)
-
-
-def test_variance_is_of_the_rewards_and_all_else_are_means():
+def test_the_share_is_that_of_groups_whose_rewards_differ_and_all_else_are_means():
     penalised = row(RIGHT, finish_reason="length") | {"scores": [1.0, 0.4]}
-    task = screened([penalised, row(MIXED)], bounds=None)
-    assert (task.share, *task.means) == (1.0, 0.75, 0.5)
+    task = screened([penalised, row(MIXED), row(RIGHT), row(WRONG)], bounds=None)
+    assert (task.variance, task.groups) == (share_of(2, 4), 4)
+    assert (task.share, *task.means) == (0.5, 0.625, 0.25)
 
 
 # -- levels ----------------------------------------------------------------------------

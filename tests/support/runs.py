@@ -7,6 +7,7 @@ import os
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.demo.simulated_model import SimulatedClient
 from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
+from rg_env.results.rows import ResultFile
 from tests.support.parts import GUARD_S, build_env, rollout
 
 
@@ -62,13 +63,13 @@ def completions_of(monkeypatch):
     return written
 
 
-def fill_disk_of(writer):
-    """Let a writer of rows find its disk full."""
+def fill_disk(monkeypatch):
+    """Let rows and samples find the disk full."""
 
-    def refused(line):
+    def refused(file, line):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    writer._file.append = refused
+    monkeypatch.setattr(ResultFile, "append", refused)
 
 
 async def next_items(env, n):
