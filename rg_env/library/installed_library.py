@@ -1,8 +1,8 @@
 """Workers with the installed library, their answers about it, and its scales.
 
-A scale is valid for a task if the library's source code is the same as when the table
-was made. Other tasks keep the library's default parameters, and the log names them. The
-scales of a user's own tasks are made from their curricula.
+A scale is valid for a task whose source code is that of a version of the library that
+was probed. Other tasks keep the library's default parameters, and the log names them.
+The scales of a user's own tasks are made from their curricula.
 """
 
 from __future__ import annotations

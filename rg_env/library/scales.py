@@ -7,8 +7,9 @@ fraction is the probability of the upper one, so the scale is continuous.
 
 `scales.json` has the scales of one version of the library; `python -m
 tools.make_scales` probes every level and writes it. A scale is valid while the source
-of its task is the same. The scale of a user's own task has every level that its config
-accepts, because probing would depend on the load of the machine.
+of its task is the same, or that of another version that was probed with equal results.
+The scale of a user's own task has every level that its config accepts, because probing
+would depend on the load of the machine.
 """
 
 from __future__ import annotations

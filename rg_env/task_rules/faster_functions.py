@@ -43,8 +43,10 @@ def init_that(
     def make(own: Any) -> Callable[[Any, Any], None]:
         def init(dataset: Any, config: Any) -> None:
             library = own.__globals__
-            base = super(library[own.__qualname__.partition(".")[0]], dataset)
-            base.__init__(config=config, seed=config.seed, size=config.size)
+            own_cls = library[own.__qualname__.partition(".")[0]]
+            super(own_cls, dataset).__init__(
+                config=config, seed=config.seed, size=config.size
+            )
             fill(library, dataset, config)
 
         return init

@@ -26,6 +26,7 @@ from tests.support.documents import (
 ALLOWED_LINKS = (
     "https://github.com/NousResearch/atropos",
     "https://github.com/open-thought/reasoning-gym",
+    "https://github.com/apple/ml-multilingual-reasoning-gym",
     "https://arxiv.org/",
     "https://huggingface.co/",
     "http://localhost:",

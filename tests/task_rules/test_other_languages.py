@@ -6,8 +6,8 @@ from rg_env.task_rules.arc import shows_no_rule
 from rg_env.task_rules.table import rules_of
 
 MOVES = {
-    "jugs": ('["fülle B", "gieße B->A"]', '["fülle B oder A", "gieße B->A"]'),
-    "sokoban": ("→→↑←", "→→↑← oder ↑"),
+    "jugs": ('["fülle B", "gieße B->A"]', '["fülle B nicht", "gieße B->A"]'),
+    "sokoban": ("→→↑←", "→→↑← nicht ↑"),
     "tower_of_hanoi": ("円盤1を柱1から柱3へ移動せよ", "~円盤1を柱1から柱3へ移動せよ"),
 }
 """Task to a reference answer, and to an answer that says more."""
