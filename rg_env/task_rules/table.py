@@ -53,10 +53,13 @@ TABLE: dict[str, TaskRules] = _collected()
 
 NO_RULES = TaskRules("")
 
+RENAMED = {"number_sequences": "number_sequence", "syllogisms": "syllogism"}
+"""Task of the multilingual version to the one with its rules."""
+
 
 def rules_of(task: str) -> TaskRules:
     """Return the rules of a task; empty rules if it has no row."""
-    return TABLE.get(task, NO_RULES)
+    return TABLE.get(RENAMED.get(task, task), NO_RULES)
 
 
 def source_task(task: str, entry: Entry) -> str:

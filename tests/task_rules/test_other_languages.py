@@ -3,7 +3,7 @@
 import pytest
 
 from rg_env.task_rules.arc import shows_no_rule
-from rg_env.task_rules.table import rules_of
+from rg_env.task_rules.table import fault_of, rules_of
 
 MOVES = {
     "jugs": ('["fülle B", "gieße B->A"]', '["fülle B nicht", "gieße B->A"]'),
@@ -24,3 +24,14 @@ def test_moves_are_read_as_the_reference_writes_them(task):
 def test_examples_in_another_language_are_not_taken_for_none():
     question = "Eingabe:\n1 2\nAusgabe:\n2 1\n\nEingabe:\n3 4"
     assert not shows_no_rule({"question": question, "answer": "4 3"})
+
+
+def test_a_wrong_reference_answer_of_aiw_is_found_in_any_language():
+    question = "Susan hat 3 Kollegen und 5 Kolleginnen, James 4 und {}. Wie viele?"
+    entry = {"answer": "6", "metadata": {"task_type": "colleagues"}}
+    assert fault_of("aiw", {**entry, "question": question.format(4)})
+    assert fault_of("aiw", {**entry, "question": question.format(2)}) is None
+
+
+def test_a_task_that_was_renamed_has_its_rules():
+    assert rules_of("syllogisms") is rules_of("syllogism")

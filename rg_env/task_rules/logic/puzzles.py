@@ -19,27 +19,21 @@ from rg_env.task_rules.rules import (
 
 # -- aiw -------------------------------------------------------------------------------
 
-_CIRCLES = re.compile(
-    r"(\d+) female colleagues\. .* and (\d+) female colleagues in total\."
-    r" .*\bMatilda\b",
-    re.DOTALL,
-)
 _BROTHERS = re.compile(
     r"(\w+) has .*?(\d+) brothers\b.*? does (\w+)'s brother have\?", re.DOTALL
 )
 
 
-def women_around_matilda(question: str) -> int | None:
-    """Return how many female colleagues Matilda has, None for another question.
+def women_around_matilda(question: str) -> int:
+    """Return how many female colleagues Matilda has.
 
     She belongs to two circles. In the circle with the named woman she has as many as
     that woman: the woman replaces Matilda herself. In the other circle she is one of
-    the man's female colleagues, and has one fewer.
+    the man's female colleagues, and has one fewer. In every language, the numbers are
+    those of men and women of the first circle, then of the second.
     """
-    circles = _CIRCLES.search(question)
-    if circles is None:
-        return None
-    return int(circles[1]) + int(circles[2]) - 1
+    _, first, _, second = map(int, re.findall("[0-9]+", question))
+    return first + second - 1
 
 
 def has_no_such_brother(question: str) -> bool:
@@ -49,8 +43,9 @@ def has_no_such_brother(question: str) -> bool:
 
 
 def _has_other_women(entry: Entry) -> bool:
-    women = women_around_matilda(entry["question"])
-    return women is not None and women != int(entry["answer"])
+    if entry["metadata"]["task_type"] != "colleagues":
+        return False
+    return women_around_matilda(entry["question"]) != int(entry["answer"])
 
 
 AIW = TaskRules(
@@ -82,6 +77,7 @@ KNIGHTS_KNAVES = TaskRules(
 # refutes it.
 
 _STATEMENT = re.compile(r"(All|No|Some) (.+?) are (not )?(.+)")
+_FORMAL = re.compile(r"([∀∃])x ∈ (.+): x ([∈∉]) (.+)")
 _ALL_KINDS = 0xFF
 
 
@@ -105,6 +101,12 @@ def _kinds_under(term: int) -> int:
 
 
 def _read(text: str) -> _Statement:
+    if formal := _FORMAL.fullmatch(text):  # in the multilingual version
+        quantifier, subject, sign, predicate = formal.groups()
+        is_universal = quantifier == "∀"
+        return _Statement(
+            is_universal, (subject, predicate), is_universal == (sign == "∉")
+        )
     match = _STATEMENT.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is no categorical statement")
@@ -138,12 +140,12 @@ def follows(premises: Sequence[str], conclusion: str, are_there: bool) -> bool:
     return any(not allowed & ~kinds & some for some in needed)
 
 
-def _interpretations(entry: Entry) -> set[str]:
-    """Return the answers if terms may be empty, and if they may not."""
+def _interpretations(entry: Entry) -> set[bool]:
+    """Return whether it follows if terms may be empty, and if they may not."""
     metadata = entry["metadata"]
     premises = [metadata["premise1"], metadata["premise2"]]
     return {
-        "Yes" if follows(premises, metadata["conclusion"], are_there) else "No"
+        follows(premises, metadata["conclusion"], are_there)
         for are_there in (False, True)
     }
 
@@ -153,7 +155,7 @@ SYLLOGISMS = TaskRules(
     item_checks=(
         ItemCheck(
             "answer is wrong in every interpretation",
-            lambda entry: entry["answer"] not in _interpretations(entry),
+            lambda entry: entry["metadata"]["is_valid"] not in _interpretations(entry),
         ),
         ItemCheck(
             "answer depends on whether its terms may be empty, which is not given",
