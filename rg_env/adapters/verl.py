@@ -53,9 +53,12 @@ def compute_score(
     for number in range(1, TRIES + 1):
         (result,) = score(item, [solution_str], thinking_open=thinking_open)
         if result.value is not None:
-            right = float(result.value == 1.0)
-            found = {"score": result.value, "right": right, **result.parts}
-            return {**found, "outcome": result.outcome}
+            return {
+                "score": result.value,
+                "right": float(result.value == 1.0),
+                "outcome": result.outcome,
+                **result.parts,
+            }
         if result.outcome == UNMATCHED or number == TRIES:
             break
         time.sleep(PAUSE_S * number)
