@@ -40,6 +40,7 @@ import asyncio
 import logging
 import sys
 from collections.abc import Coroutine
+from functools import partial
 from importlib import metadata
 from typing import Any
 
@@ -65,7 +66,7 @@ from rg_env.atropos.hooks import with_hooks
 from rg_env.atropos.item_prompts import ItemPrompts
 from rg_env.atropos.old_names import OldNames, view
 from rg_env.atropos.process_run import Processing
-from rg_env.atropos.rewards import GroupRewards, LengthPenalty, Levels
+from rg_env.atropos.rewards import GroupRewards, move_level, penalise_group
 from rg_env.atropos.serve_run import Serving
 from rg_env.atropos.trainer import Trainer
 from rg_env.atropos.trainer_data import TrainerData
@@ -229,8 +230,8 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         self._trainer_data = TrainerData(config, server)
         counts_prompt = config.length_penalty_counts != "completion"
         self._scored_sinks = [
-            LengthPenalty(counts_prompt, lambda: self.limit_tokens).take,
-            Levels(self._feedback).take,
+            partial(penalise_group, counts_prompt, lambda: self.limit_tokens),
+            partial(move_level, self._feedback),
             metrics.take,
             self._dumps.take,
             self._trainer_data.take,

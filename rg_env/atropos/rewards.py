@@ -113,44 +113,34 @@ class GroupRewards:
         return await scorer.score_group(dataset, entry, answers)
 
 
-class LengthPenalty:
-    """The sink that lowers the rewards of long completions.
+async def penalise_group(
+    counts_prompt: bool, limit_tokens: Callable[[], int], group: Group
+) -> None:
+    """Set the rewards of a scored group, which are lower for long completions.
 
     Args:
         counts_prompt: Whether the tokens of the prompt count.
         limit_tokens: Returns the longest sequence that may be generated.
+        group: Takes the rewards.
     """
-
-    def __init__(self, counts_prompt: bool, limit_tokens: Callable[[], int]) -> None:
-        self._counts_prompt = counts_prompt
-        self._limit_tokens = limit_tokens
-
-    async def take(self, group: Group) -> None:
-        """Set the rewards of a scored group."""
-        lengths = [
-            rollout.completion_tokens + self._counts_prompt * rollout.prompt_tokens
-            for rollout in group.rollouts
-        ]
-        rewards = penalise_length(group.scores, lengths, self._limit_tokens())
-        group.rollouts = [
-            dataclasses.replace(rollout, reward=reward)
-            for rollout, reward in zip(group.rollouts, rewards, strict=True)
-        ]
+    lengths = [
+        rollout.completion_tokens + counts_prompt * rollout.prompt_tokens
+        for rollout in group.rollouts
+    ]
+    rewards = penalise_length(group.scores, lengths, limit_tokens())
+    group.rollouts = [
+        dataclasses.replace(rollout, reward=reward)
+        for rollout, reward in zip(group.rollouts, rewards, strict=True)
+    ]
 
 
-class Levels:
-    """The sink that moves the levels of tasks by the scores of their groups."""
-
-    def __init__(self, feedback: Feedback) -> None:
-        self._feedback = feedback
-
-    async def take(self, group: Group) -> None:
-        """Move the level of the group's task, if it is time to."""
-        change = self._feedback.take(
-            group.task, group.mean_score, group.level, has_variance(group.rewards)
-        )
-        if change is not None:
-            logger.info("%s", change)
+async def move_level(feedback: Feedback, group: Group) -> None:
+    """Move the level of a scored group's task, if it is time to."""
+    change = feedback.take(
+        group.task, group.mean_score, group.level, has_variance(group.rewards)
+    )
+    if change is not None:
+        logger.info("%s", change)
 
 
 def penalise_length(

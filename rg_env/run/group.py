@@ -25,26 +25,18 @@ SCHEMA_VERSION = 1
 
 
 class Ending(str, enum.Enum):
-    """How a rollout ended: a word and its meaning."""
+    """How a rollout ended, as docs/metrics_and_logs.md lists it."""
 
-    meaning: str
-
-    def __new__(cls, word: str, meaning: str) -> Ending:  # noqa: D102
-        member = str.__new__(cls, word)
-        member._value_ = word  # Enum itself would make the value of both
-        member.meaning = meaning
-        return member
-
-    SENT = "sent", "sent to the trainer"
-    WRITTEN = "written", "written to the file of rows"
-    ZERO_VARIANCE = "zero_variance", "not sent: all scores of the group were equal"
-    UNANSWERED = "unanswered", "no server gave a usable reply; the item is retried"
-    UNSCORED = "unscored", "the workers gave no score; the item is retried"
-    DISCARDED = "discarded", "not sent: a check or a hook rejected the group"
-    UNSENT = "unsent", "the API did not accept the group; it is kept in a dump file"
-    FAILED = "failed", "lost to an error, which is in the log"
-    CANCELLED = "cancelled", "the group was cancelled, mostly at the end of the run"
-    KILLED = "killed", "in flight at a kill of the process; counted by the next start"
+    SENT = "sent"
+    WRITTEN = "written"
+    ZERO_VARIANCE = "zero_variance"
+    UNANSWERED = "unanswered"
+    UNSCORED = "unscored"
+    DISCARDED = "discarded"
+    UNSENT = "unsent"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    KILLED = "killed"  # by a kill of the process; the next start counts it
 
 
 DELIVERED = frozenset({Ending.SENT, Ending.WRITTEN, Ending.UNSENT})

@@ -116,13 +116,6 @@ def test_what_a_hook_loses_to_an_error_or_drops_is_counted(hook):
     assert worked_on(score=giving(group()), cls=drops) == ({"discarded": SIZE}, [])
 
 
-def test_an_error_after_the_send_loses_nothing():
-    class BadTable(ReasoningGymEnv):
-        add_rollouts_for_wandb = giving(EndsError())
-
-    assert worked_on(score=giving(group()), cls=BadTable) == ({"sent": SIZE}, [])
-
-
 def test_rollouts_that_a_hook_adds_or_sends_without_their_item_end_as_well():
     class Own(ReasoningGymEnv):
         async def collect_trajectories(self, item):

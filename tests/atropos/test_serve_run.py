@@ -87,17 +87,9 @@ def test_each_turn_checks_the_step_until_the_run_is_complete(monkeypatch):
 def test_steps_are_looked_at_while_an_item_is_being_made(monkeypatch):
     monkeypatch.setattr(serve_run, "TICK_S", 0.01)
     env = Hooks(total_steps=10**9)
-
-    async def get_next_item():
-        await asyncio.sleep(3600)
-
-    async def run():
-        serving = asyncio.create_task(env._serve())
-        await asyncio.sleep(0.1)
-        serving.cancel()
-
-    env.get_next_item = get_next_item
-    asyncio.run(run())
+    env.get_next_item = asyncio.Event().wait
+    with pytest.raises(asyncio.TimeoutError):
+        asyncio.run(asyncio.wait_for(env._serve(), 0.1))
     assert env.called.count("env_step_checks") > 1
 
 

@@ -179,7 +179,6 @@ NOT_THERE = "/generate: 404 Not Found"
 LACKING = {
     "no ids": (with_changes("neither"), "/v1/completions: the reply has no token ids"),
     "no logprobs": (with_changes("ids alone"), "the reply has no log-probabilities"),
-    "too few logprobs": (with_changes(token_logprobs=[-1.0]), "none for a token"),
     "another form": (Odd({}, otherwise=(200, HTML)), "without completions: a web page"),
 }
 
@@ -198,7 +197,6 @@ def test_what_is_missing_is_named_with_each_route(case):
 OTHER_TEXTS = {
     "another text": {"text": "quite another"},
     "ids beyond ours": {"token_ids": [2**40] * 8},
-    "ids of which ours has none": {"token_ids": [10**6] * 8},
 }
 
 

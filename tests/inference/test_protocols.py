@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from rg_env.inference import protocols
 from rg_env.inference.completions import Completion, why_unusable
-from rg_env.inference.connection import RequestFailedError
 from rg_env.inference.prompts import Prompt
 from rg_env.inference.protocols import NO_SUCH_FORM
 from tests.support.odd_servers import recorded
@@ -142,11 +141,3 @@ def test_ids_that_are_written_as_tokens_are_the_same():
     for sent in reply["choices"]:
         del sent["token_ids"]
     assert read_completions(encoded(reply)) == read
-
-
-@pytest.mark.parametrize(
-    ("name", "missing"), [("neither", "token ids"), ("ids alone", "log-probabilities")]
-)
-def test_what_a_stock_vllm_did_not_say_is_named(name, missing):
-    with pytest.raises(RequestFailedError, match=missing):
-        read_completions(encoded(recorded(name)[1]))

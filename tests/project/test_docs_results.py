@@ -27,17 +27,9 @@ def test_the_outcomes_table_has_every_outcome():
     assert {name for names, _ in rows for name in names} == {*OUTCOMES}
 
 
-def unlinked(cell):
-    return re.sub(r"\[(.*?)\]\(.*?\)", r"\1", cell)
-
-
-def test_the_table_of_endings_says_of_each_what_the_code_says():
+def test_the_list_of_endings_has_every_ending():
     rows = listed("Rollout accounting", METRICS)
-    said = {names[0]: unlinked(meaning) for names, meaning in rows}
-    assert said == {
-        ending.value: ending.meaning[0].upper() + ending.meaning[1:]
-        for ending in Ending
-    }
+    assert [names[0] for names, _ in rows] == [ending.value for ending in Ending]
 
 
 def record():
