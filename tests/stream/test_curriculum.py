@@ -72,6 +72,7 @@ def test_a_level_moves_towards_the_target_by_no_more_than_the_fast_step(means):
 @pytest.mark.parametrize(
     ("level", "mean", "step"),
     [
+        (None, 1.0, FAST_STEP),
         (0.3, 1.0, FAST_STEP),
         (0.6, 1.0, STEP),
         (0.3, 0.0, -STEP),
@@ -82,10 +83,11 @@ def test_a_level_moves_towards_the_target_by_no_more_than_the_fast_step(means):
 )
 def test_steady_results_far_from_the_target_move_by_a_whole_step(level, mean, step):
     run = run_of(level=level)
+    old = level_of(run)
     *before, change = score(run, *[mean] * MIN_GROUPS)
     assert not any(before)
-    assert change.old == level
-    assert change.new == pytest.approx(level + step)
+    assert change.old == old
+    assert change.new == pytest.approx(old + step)
     assert run.changes == run.stats()["level_changes"] == 1
 
 
