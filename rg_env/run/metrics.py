@@ -71,13 +71,15 @@ class GroupLog(_Counters):
         `truncated` is how many of them were cut off. Those without a score count as
         `unscored` alone.
         """
-        self.alarms.take(item.task, item.entry.get("answer"), results, truncated)
+        scores = [result.value for result in results if result.value is not None]
+        # An item that the installed library makes otherwise has no entry, and no score.
+        gold = item.entry.get("answer") if scores else None
+        self.alarms.take(item.task, gold, results, truncated)
         self.outcomes.update(result.outcome for result in results)
         self.values["unscored"] += [result.value is None for result in results]
         for result in results:
             for name, value in result.parts.items():
                 self.values[name].append(value)
-        scores = [result.value for result in results if result.value is not None]
         if not scores:
             return
         self.values["groups_with_variance"].append(has_variance(scores))

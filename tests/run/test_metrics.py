@@ -141,6 +141,12 @@ def test_the_metrics_are_of_what_was_taken_since_the_last_time():
     }
 
 
+def test_an_item_that_the_installed_library_makes_otherwise_counts_as_unscored():
+    log = GroupLog()
+    log.take(Item("gcd", {}, seed=1, digest="of another version"), [NONE])
+    assert log.metrics()["unscored"] == 1.0
+
+
 def test_an_alarm_is_called_and_counted():
     lines = []
     log = GroupLog(lines.append)
