@@ -1,6 +1,5 @@
 """`ReasoningGymEnv` without an API and without a server: items, scores, state."""
 
-import asyncio
 from collections import Counter
 
 import pytest
@@ -11,18 +10,9 @@ from rg_env.adapters.files import sft_rows
 from rg_env.results.rescoring import rescored_here
 from rg_env.results.sources import Sources, files_of
 from tests.support.parts import build_env, env_config, ready_env, server_config
-from tests.support.runs import next_items, rollout_of
+from tests.support.runs import next_items, rollout_of, with_env
 
 pytestmark = pytest.mark.processes
-
-
-def with_env(work, **changes):
-
-    async def run():
-        async with ready_env(**changes) as env:
-            return await work(env)
-
-    return asyncio.run(run())
 
 
 def right(item):
@@ -131,9 +121,6 @@ async def test_the_length_penalty_counts_what_it_is_told(counts, expected):
         long = rollout_of(item, right(item), prompt=60, length=30)
         group = await env.score([rollout_of(item, right(item)), long])
     assert group["scores"] == pytest.approx([1.0, expected])
-
-
-# -- state -----------------------------------------------------------------------------
 
 
 # -- the class as others use it --------------------------------------------------------
