@@ -10,8 +10,9 @@ import yaml
 from rg_env import Item, Tasks, score
 from rg_env.adapters import files
 from rg_env.errors import SettingError
-from rg_env.library import installed_library as pool_module
 from rg_env.stream.prefetch import NoItemsError
+
+pytestmark = pytest.mark.usefixtures("own_pool")
 
 FORMS = ["jsonl", "parquet"]
 FEW = {"gcd": {"min_numbers": 2, "max_numbers": 2, "min_value": 1, "max_value": 4}}
@@ -28,16 +29,6 @@ PUBLISHED = {
         {"question": "q", "completions": [{"full_model_response": "t", "score": 1.0}]}
     ],
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def own_pool():
-    """Worker processes that end with these tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pool_module, "_pools", {})
-        yield
-        for pool in pool_module._pools.values():
-            pool.close()
 
 
 def rows_of(folder, split="train"):

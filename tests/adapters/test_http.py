@@ -24,10 +24,9 @@ from rg_env.adapters.files import item_rows
 from rg_env.adapters.http import ScoreServer
 from rg_env.library import installed_library as pool_module
 from rg_env.serving import ClientCheck
-from rg_env.workers.worker_pool import WorkerPool
 from tests.support.served import GUARD_S, Served
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("own_pool")]
 
 COMMAND = [sys.executable, "-m", "rg_env.cli.console", "score-server", "--port=0"]
 SECRET = "0123456789abcdef"
@@ -35,11 +34,6 @@ HEAD = b"POST /score HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
 NO_CHUNK = HEAD.replace(b"Content-Length: %d", b"Transfer-Encoding: chunked") + b"-\r\n"
 REASONING = {"type": "reasoning", "summary": []}
 COMPLETIONS = ["no answer", "<answer>1</answer>", "<think>so</think><answer>2</answer>"]
-
-
-@pytest.fixture(autouse=True)
-def own_pool(pool, monkeypatch):
-    monkeypatch.setattr(pool_module, "_pools", {(): pool})
 
 
 @pytest.fixture
@@ -62,17 +56,10 @@ def served(start):
 
 
 @pytest.fixture
-def item(pool):
+def item():
     item = next(Tasks("gcd", levels=0.5))
     assert Item.from_json(item.to_json().encode()).entry  # kept if workers are lost
     return item
-
-
-@pytest.fixture
-def lost_workers(monkeypatch):
-    closed = WorkerPool(1)
-    closed.close()
-    monkeypatch.setattr(pool_module, "_pools", {(): closed})
 
 
 def positions(reply):

@@ -20,9 +20,7 @@ from openenv.validation.runtime.contracts import RuntimePlan
 from rg_env import Item, Tasks, score
 from rg_env.adapters.http import ScoreServer
 from rg_env.adapters.openenv import application
-from rg_env.library import installed_library as pool_module
 from rg_env.serving import ClientCheck
-from rg_env.workers.worker_pool import WorkerPool
 from tests.support.served import GUARD_S, Served
 
 pytestmark = [
@@ -41,8 +39,7 @@ ANSWER = {"completion": "<answer>1</answer>"}
 
 
 @pytest.fixture
-def served(pool, monkeypatch):
-    monkeypatch.setattr(pool_module, "_pools", {(): pool})
+def served(own_pool):
     tasks = Tasks("gcd", "spell_backward", levels="random")
     found = Served(ScoreServer(tasks, others=application(tasks)), ws="auto")
     yield found
@@ -125,13 +122,11 @@ def test_without_a_session_the_action_carries_the_item(served):
 
 
 def test_a_completion_without_a_score_is_an_error_and_no_reward(
-    served, client, monkeypatch
+    served, client, request
 ):
     _, begun = served.post("/reset", {"seed": 0})
     client.reset(seed=0)
-    closed = WorkerPool(1)
-    closed.close()
-    monkeypatch.setattr(pool_module, "_pools", {(): closed})
+    request.getfixturevalue("lost_workers")
     action = {**ANSWER, "item": begun["observation"]["item"]}
     status, said = served.post("/step", {"action": action})
     assert status == 503 and "closed" in json.dumps(said)
