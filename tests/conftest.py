@@ -7,6 +7,7 @@ once for all tests of a pytest process: the fork server of the workers, the Atro
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import inspect
 import logging
@@ -169,29 +170,28 @@ def shared_fork_server(request, fork_servers):
         yield
 
 
+def new_pool(size):
+    from rg_env.library import worker_jobs
+    from rg_env.workers.worker_pool import WorkerPool
+
+    return contextlib.closing(WorkerPool(size, preload=worker_jobs.PRELOAD))
+
+
 @pytest.fixture(scope="session")
 def pool():
     """Worker processes that hold the library, for all tests that need nothing special.
 
     A worker is forked when it is first needed, and replaced when a test has it killed.
     """
-    from rg_env.library import worker_jobs
-    from rg_env.workers.worker_pool import WorkerPool
-
-    pool = WorkerPool(8, preload=worker_jobs.PRELOAD)
-    yield pool
-    pool.close()
+    with new_pool(8) as pool:
+        yield pool
 
 
 @pytest.fixture(scope="session")
 def other_pool():
     """One worker, started apart from those of `pool`."""
-    from rg_env.library import worker_jobs
-    from rg_env.workers.worker_pool import WorkerPool
-
-    pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
-    yield pool
-    pool.close()
+    with new_pool(1) as pool:
+        yield pool
 
 
 @pytest.fixture(scope="session")

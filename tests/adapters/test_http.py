@@ -24,6 +24,7 @@ from rg_env.adapters.files import item_rows
 from rg_env.adapters.http import ScoreServer
 from rg_env.library import installed_library as pool_module
 from rg_env.serving import ClientCheck
+from tests.support.processes import descendants, left_alive
 from tests.support.served import GUARD_S, Served
 
 pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("own_pool")]
@@ -33,7 +34,6 @@ SECRET = "0123456789abcdef"
 HEAD = b"POST /score HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
 NO_CHUNK = HEAD.replace(b"Content-Length: %d", b"Transfer-Encoding: chunked") + b"-\r\n"
 REASONING = {"type": "reasoning", "summary": []}
-COMPLETIONS = ["no answer", "<answer>1</answer>", "<think>so</think><answer>2</answer>"]
 
 
 @pytest.fixture
@@ -79,7 +79,8 @@ def row(item, text, *before, **how):
 
 
 def test_scores_are_those_of_score(served, item):
-    completions = [*COMPLETIONS, f"<answer>{item.gold}</answer>", "é\u2028\0"]
+    thought = "<think>so</think><answer>2</answer>"
+    completions = ["no answer", thought, f"<answer>{item.gold}</answer>", "é\u2028\0"]
     body = {"item": json.loads(item.to_json()), "completions": completions}
     status, reply = served.post("/score", body)
     assert (status, reply["results"]) == (
@@ -212,9 +213,9 @@ def remote_reward(served, item, text, query=""):
     path = Path(__file__).parents[2] / "examples/verl_remote_reward.py"
     example = runpy.run_path(str(path))
     example["compute_score"].__globals__["PAUSES_S"] = (0, 0)
-    url = "http://{}:{}/reward".format(*served.address) + query
     info = {"item": item.to_json()}
-    return example["compute_score"]("gcd", text, None, info, url, num_turns=2)
+    where = f"{served.url}/reward{query}"
+    return example["compute_score"]("gcd", text, None, info, where, num_turns=2)
 
 
 @pytest.mark.parametrize(("query", "value"), [("", 1.0), ("?thinking_open=true", 0.0)])
@@ -338,9 +339,7 @@ def test_a_signal_ends_it_once_what_has_begun_is_answered():
         [*COMMAND, "--tasks", "gcd,spell_backward"], stdout=subprocess.PIPE, text=True
     ) as process:
         port = int(process.stdout.readline().split(":")[-1])
-        workers = subprocess.run(
-            ["pgrep", "-P", str(process.pid)], capture_output=True, text=True
-        ).stdout.split()
+        workers = descendants(process.pid)
         client = http.client.HTTPConnection("127.0.0.1", port, timeout=GUARD_S)
         with contextlib.closing(client):
             client.request("GET", "/items?count=200")
@@ -348,10 +347,7 @@ def test_a_signal_ends_it_once_what_has_begun_is_answered():
             process.send_signal(signal.SIGTERM)
             assert len(json.load(client.getresponse())["items"]) == 200
         assert process.wait(GUARD_S) == 128 + signal.SIGTERM
-    assert workers
-    deadline = time.monotonic() + GUARD_S
-    while any(Path(f"/proc/{number}").exists() for number in workers):
-        assert time.monotonic() < deadline
+    assert workers and left_alive(workers) == []
 
 
 def test_held_connections_without_the_secret_keep_nobody_out(tmp_path):

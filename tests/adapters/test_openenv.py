@@ -48,12 +48,8 @@ def served(own_pool):
 
 @pytest.fixture
 def client(served):
-    with GenericEnvClient(base_url=url_of(served)).sync() as client:
+    with GenericEnvClient(base_url=served.url).sync() as client:
         yield client
-
-
-def url_of(served):
-    return "http://{}:{}".format(*served.address)
 
 
 def test_the_manifest_passes():
@@ -65,7 +61,7 @@ def test_the_manifest_passes():
 def test_the_grader_passes(served, grader, tmp_path):
     reset = {"episode_id": "one", "seed": 3}
     plan = RuntimePlan(plan_schema_version="1", reset=reset, actions=[ANSWER])
-    evidence = collect_runtime_evidence(url_of(served), plan, episode_timeout_s=GUARD_S)
+    evidence = collect_runtime_evidence(served.url, plan, episode_timeout_s=GUARD_S)
     manifest = OpenEnvYamlParser().parse(FOLDER)
     subject = Subject(FOLDER, manifest, None, None, tmp_path, evidence)
     assert grader.run(subject).status.value == "pass"

@@ -7,11 +7,9 @@ The first is run as the commands run it: `serve` against the real API, `process`
 import asyncio
 import contextlib
 import contextvars
-import dataclasses
 import inspect
 import json
-import types
-from typing import Any
+from types import MethodType, SimpleNamespace
 
 import pytest
 from atroposlib.envs.base import BaseEnv
@@ -47,22 +45,11 @@ STEPS = 6
 GROUPS = 3
 
 
-@dataclasses.dataclass
-class Call:
-    """One call of a hook, within another one or "", by name of its arguments."""
-
-    hook: str
-    within: str
-    given: dict[str, Any]
-    result: Any = None
-    has_ended: bool = False
-
-
 running = contextvars.ContextVar("running", default="")
 
 
 class Extended(ReasoningGymEnv):
-    """Notes the calls of its hooks."""
+    """Notes the calls of its hooks, each with the hook that it is made in, or ""."""
 
     def __init__(self, *args, **kwargs):
         self.calls = []
@@ -71,12 +58,10 @@ class Extended(ReasoningGymEnv):
     def calls_of(self, hook):
         return [call for call in self.calls if call.hook == hook]
 
-    def first_call_of(self, hook):
-        return next(i for i, call in enumerate(self.calls) if call.hook == hook)
-
     @contextlib.contextmanager
     def noted(self, hook, given):
-        call = Call(hook, running.get(), given.arguments)
+        call = SimpleNamespace(hook=hook, within=running.get(), given=given.arguments)
+        call.result, call.has_ended = None, False
         self.calls.append(call)
         before = running.set(hook)
         try:
@@ -142,21 +127,22 @@ for _hook in OF_SERVE | OF_PROCESS:
 def check_what_is_handed_on(env):
     """Check that what one hook returns is the very thing that the next is given."""
 
-    def is_in(thing, things):
-        return any(thing is other for other in things)
+    def results(hook):
+        return {id(call.result) for call in env.calls_of(hook)}
 
-    items = [call.result for call in env.calls_of("get_next_item")]
+    def given(hook, name):
+        return {id(call.given[name]) for call in env.calls_of(hook)}
+
     collected = [call for call in env.calls_of("collect_trajectories") if call.result]
-    groups = [call.result[0] for call in collected]
-    scored = [call.result for call in env.calls_of("score")]
-    left = [call.result for call in env.calls_of("postprocess_histories")]
-    assert all(is_in(call.given["item"], items) for call in collected)
-    assert all(is_in(group, scored) for group in groups)
-    for call in env.calls_of("postprocess_histories"):
-        assert is_in(call.given["trajectories"], groups)
-    for call in env.calls_of("handle_send_to_api"):
-        assert is_in(call.given["scored_data"], left)
-        assert is_in(call.given["item"], items)
+    groups = {id(call.result[0]) for call in collected}
+    items = results("get_next_item")
+    assert {id(call.given["item"]) for call in collected} <= items
+    assert groups <= results("score")
+    assert given("postprocess_histories", "trajectories") <= groups
+    assert given("handle_send_to_api", "scored_data") <= results(
+        "postprocess_histories"
+    )
+    assert given("handle_send_to_api", "item") <= items
 
 
 @pytest.fixture(scope="module")
@@ -194,9 +180,10 @@ def test_serve_calls_every_hook_where_and_when_the_framework_does(served):
     env, _ = served
     for hook, caller in CALLERS.items():
         assert {call.within for call in env.calls_of(hook)} == {caller}, hook
-    places = [env.first_call_of(hook) for hook in ORDER]
+    hooks = [call.hook for call in env.calls]
+    places = list(map(hooks.index, ORDER))
     assert places == sorted(places)
-    assert {len(env.calls_of(hook)) for hook in ONCE} == {1}
+    assert set(map(hooks.count, ONCE)) == {1}
     sends = [call for call in env.calls_of("handle_send_to_api") if call.has_ended]
     assert len(env.calls_of("cleanup")) >= len(sends) > 0
 
@@ -366,7 +353,7 @@ async def test_a_scoring_helper_that_was_replaced_is_the_one_that_counts(name, p
     }
     env = build_env(cls=classes[place])
     if place == "instance":
-        setattr(env, name, types.MethodType(own, env))
+        setattr(env, name, MethodType(own, env))
     group = await env.score([rollout(text) for text in ("4", RIGHT, WRONG)])
     assert group["scores"] == scores
 

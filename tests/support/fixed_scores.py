@@ -5,13 +5,10 @@ The entries are made in this process once; no test may change one.
 
 import functools
 import itertools
-from typing import Any
 
 from rg_env.library import datasets
 from rg_env.reward.score import as_unit
 from rg_env.task_rules.table import TABLE, solution
-
-Entry = dict[str, Any]
 
 FIXES = {task: rules.fix for task, rules in TABLE.items() if rules.fix}
 """Task to the fix that is written for it."""

@@ -10,8 +10,6 @@ import threading
 from rg_env.workers.fork_server import ForkServer
 from rg_env.workers.pool_errors import PoolClosedError
 
-Kind = tuple[tuple[str, ...], int | None]
-
 
 class LentForkServer:
     """What one pool has of a fork server that other pools have as well."""

@@ -11,17 +11,13 @@ import functools
 import math
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tokenizers import Tokenizer
 
 from rg_env.installation import TOKENIZER_FOLDER
 
 MAX_KNOWN_TEXTS = 512
-
-TextSource = Callable[[str, int], Sequence[str]]
-"""From a question and a number of completions to their texts."""
-
 
 START, END = "<|im_start|>", "<|im_end|>"
 
@@ -71,11 +67,11 @@ def cut_text(tokenizer, text, max_tokens):
 
 
 class TextModel:
-    """A model whose texts somebody else writes, with logprobs of their own."""
+    """A model whose texts are those of a function of a question and their number."""
 
-    def __init__(self, texts, seed=0):
+    def __init__(self, texts):
         self._texts = texts
-        self._rng = random.Random(seed)
+        self._rng = random.Random(0)
         cut = functools.partial(cut_text, ChatTokenizer())
         self._cut = functools.lru_cache(maxsize=MAX_KNOWN_TEXTS)(cut)
 
@@ -105,8 +101,8 @@ def solve(question):
 class Arithmetic:
     """About half of its completions hold the solution."""
 
-    def __init__(self, seed=0):
-        self._rng = random.Random(seed)
+    def __init__(self):
+        self._rng = random.Random(0)
 
     def __call__(self, question, n):
         right = solve(question)

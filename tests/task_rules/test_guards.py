@@ -124,7 +124,8 @@ def test_an_honest_form_is_admitted(task, answer):
 
 @pytest.mark.parametrize("task", FORMULAS + LISTS)
 def test_no_code_reaches_an_evaluator(task):
-    texts = [t for t in HOSTILE if t.kind in ("code", "names")]
+    kinds = ("code", "python", "sympy", "alike")
+    texts = [t for t in HOSTILE if t.name.startswith(kinds)]
     assert [t.name for t in texts if rejection(task, t.text) is None] == []
 
 
