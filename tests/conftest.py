@@ -194,16 +194,19 @@ def other_pool():
         yield pool
 
 
+def maker(pool, job):
+    def make(task, params, seed):
+        return pool.call(job, task, dict(params), seed, deadline_s=120.0)
+
+    return make
+
+
 @pytest.fixture(scope="session")
 def make_entry(pool):
     """From a task, its parameters and a seed to the entry, made in a worker."""
     from rg_env.library import worker_jobs
 
-    def make(task, params, seed):
-        call = (worker_jobs.make_entry, task, dict(params), seed)
-        return pool.call(*call, deadline_s=120.0)
-
-    return make
+    return maker(pool, worker_jobs.make_entry)
 
 
 @pytest.fixture(scope="session")
@@ -211,10 +214,7 @@ def make_asked_entry(pool):
     """As `make_entry`, with another seed where the entry of that one is not asked."""
     from jobs_for_conformance import make_asked_entry as job
 
-    def make(task, params, seed):
-        return pool.call(job, task, dict(params), seed, deadline_s=120.0)
-
-    return make
+    return maker(pool, job)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,6 @@ import functools
 import math
 import random
 import re
-from collections.abc import Sequence
 
 from tokenizers import Tokenizer
 
@@ -47,8 +46,8 @@ class Generation:
     """One completion; the end token is among its tokens."""
 
     text: str
-    token_ids: Sequence[int]
-    logprobs: Sequence[float | None]
+    token_ids: list
+    logprobs: list
     finish_reason: str
 
 

@@ -45,11 +45,6 @@ class Run:
     def said(self):
         return self._said.read_text()
 
-    @property
-    def status(self):
-        """The exit status, None while it lives."""
-        return self._process.poll()
-
     async def end(self, *signals):
         """Send signals, each when the one before has been heard, and wait for the end.
 
@@ -62,9 +57,10 @@ class Run:
             if i:
                 await until(lambda: "; a second signal" in self.said, "it hears")
             self._process.send_signal(number)
-        await until(lambda: self.status is not None, f"{self.pid} ends")
+        await until(lambda: self._process.poll() is not None, f"{self.pid} ends")
         seconds = time.monotonic() - began
-        return self.status, seconds, await asyncio.to_thread(left_alive, started)
+        left = await asyncio.to_thread(left_alive, started)
+        return self._process.returncode, seconds, left
 
     def kill(self):
         self._process.kill()
@@ -106,8 +102,8 @@ class World:
         settings = {
             "data_dumps_dir": self.folder / "dumps",
             "min_batch_allocation": 0.1,
+            "max_batches_offpolicy": 0,
         }
-        settings["max_batches_offpolicy"] = 0
         argv = self.argv(server_url, **(settings | changes))
         run = Run(self.folder / name, argv, has_slow_end=has_slow_end)
         self.runs.append(run)
