@@ -7,6 +7,7 @@ once for all tests of a pytest process: the fork server of the workers, the Atro
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import inspect
 import logging
@@ -169,29 +170,35 @@ def shared_fork_server(request, fork_servers):
         yield
 
 
+def new_pool(size):
+    from rg_env.library import worker_jobs
+    from rg_env.workers.worker_pool import WorkerPool
+
+    return contextlib.closing(WorkerPool(size, preload=worker_jobs.PRELOAD))
+
+
 @pytest.fixture(scope="session")
 def pool():
     """Worker processes that hold the library, for all tests that need nothing special.
 
     A worker is forked when it is first needed, and replaced when a test has it killed.
     """
-    from rg_env.library import worker_jobs
-    from rg_env.workers.worker_pool import WorkerPool
-
-    pool = WorkerPool(8, preload=worker_jobs.PRELOAD)
-    yield pool
-    pool.close()
+    with new_pool(8) as pool:
+        yield pool
 
 
 @pytest.fixture(scope="session")
 def other_pool():
     """One worker, started apart from those of `pool`."""
-    from rg_env.library import worker_jobs
-    from rg_env.workers.worker_pool import WorkerPool
+    with new_pool(1) as pool:
+        yield pool
 
-    pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
-    yield pool
-    pool.close()
+
+def maker(pool, job):
+    def make(task, params, seed):
+        return pool.call(job, task, dict(params), seed, deadline_s=120.0)
+
+    return make
 
 
 @pytest.fixture(scope="session")
@@ -199,11 +206,7 @@ def make_entry(pool):
     """From a task, its parameters and a seed to the entry, made in a worker."""
     from rg_env.library import worker_jobs
 
-    def make(task, params, seed):
-        call = (worker_jobs.make_entry, task, dict(params), seed)
-        return pool.call(*call, deadline_s=120.0)
-
-    return make
+    return maker(pool, worker_jobs.make_entry)
 
 
 @pytest.fixture(scope="session")
@@ -211,10 +214,7 @@ def make_asked_entry(pool):
     """As `make_entry`, with another seed where the entry of that one is not asked."""
     from jobs_for_conformance import make_asked_entry as job
 
-    def make(task, params, seed):
-        return pool.call(job, task, dict(params), seed, deadline_s=120.0)
-
-    return make
+    return maker(pool, job)
 
 
 @pytest.fixture(scope="session")

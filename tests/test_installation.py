@@ -29,7 +29,6 @@ def run_entry(*argv, **environment):
         capture_output=True,
         text=True,
         timeout=GUARD_S,
-        check=False,
     )
 
 
@@ -39,15 +38,10 @@ def refusal(*packages):
     return str(caught.value)
 
 
-def requirements(root):
-    lines = (root / "requirements.txt").read_text().splitlines()
-    texts = [line.partition("#")[0].strip() for line in lines]
-    wanted = [Requirement(text) for text in texts if text]
-    return {requirement.name: requirement for requirement in wanted}
-
-
 def test_what_is_looked_for_is_what_requirements_txt_brings(repo_root):
-    brought = set(requirements(repo_root)) - {"reasoning-gym"}
+    lines = (repo_root / "requirements.txt").read_text().splitlines()
+    texts = [line.partition("#")[0].strip() for line in lines]
+    brought = {Requirement(text).name for text in texts if text} - {"reasoning-gym"}
     imported = {"pyyaml": "yaml", "huggingface-hub": "huggingface_hub"}
     assert set(installation.NEEDED) == {imported.get(name, name) for name in brought}
 
@@ -57,16 +51,12 @@ def test_an_old_python_can_read_what_comes_before_the_check(file, repo_root):
     ast.parse((repo_root / file).read_text(), feature_version=(3, 8))
 
 
-def test_an_old_python_is_told_which_one_is_needed(
-    monkeypatch,
-):
+def test_an_old_python_is_told_which_one_is_needed(monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 9, 18))
     assert "Python 3.10 or newer is needed" in refusal()
 
 
-def test_another_system_than_linux_is_refused_with_the_reason(
-    monkeypatch,
-):
+def test_another_system_than_linux_is_refused_with_the_reason(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     assert "runs on Linux only, because" in refusal()
 
@@ -105,14 +95,13 @@ def test_without_the_packages_a_command_ends_in_one_sentence(command):
 
 
 @pytest.mark.processes
-def test_an_atropos_that_lacks_what_is_used_is_named_with_its_version(
-    tmp_path,
-):
+def test_an_atropos_that_lacks_what_is_used_is_named_with_its_version(tmp_path):
     (tmp_path / "atroposlib").mkdir()
     (tmp_path / "atroposlib" / "__init__.py").touch()
-    (tmp_path / "atroposlib-0.3.0.dist-info").mkdir()
+    about = tmp_path / "atroposlib-0.3.0.dist-info"
+    about.mkdir()
     metadata = "Metadata-Version: 2.1\nName: atroposlib\nVersion: 0.3.0\n"
-    (tmp_path / "atroposlib-0.3.0.dist-info" / "METADATA").write_text(metadata)
+    (about / "METADATA").write_text(metadata)
     done = run_entry(str(ENTRY), "process", PYTHONPATH=str(tmp_path))
     assert done.returncode == 2
     assert "is needed, found 0.3.0" in done.stderr

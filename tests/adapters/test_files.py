@@ -10,8 +10,9 @@ import yaml
 from rg_env import Item, Tasks, score
 from rg_env.adapters import files
 from rg_env.errors import SettingError
-from rg_env.library import installed_library as pool_module
 from rg_env.stream.prefetch import NoItemsError
+
+pytestmark = pytest.mark.usefixtures("own_pool")
 
 FORMS = ["jsonl", "parquet"]
 FEW = {"gcd": {"min_numbers": 2, "max_numbers": 2, "min_value": 1, "max_value": 4}}
@@ -30,14 +31,9 @@ PUBLISHED = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def own_pool():
-    """Worker processes that end with these tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pool_module, "_pools", {})
-        yield
-        for pool in pool_module._pools.values():
-            pool.close()
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "x"
 
 
 def rows_of(folder, split="train"):
@@ -79,13 +75,13 @@ def export_items(out, tasks, number, kind="items", form="jsonl", each=2, level=N
 
 
 @pytest.mark.processes
-def test_items_are_those_of_the_stream_and_of_the_evaluation(tmp_path):
+def test_items_are_those_of_the_stream_and_of_the_evaluation(out):
     chosen = ("gcd", "chain_sum")
-    export_items(tmp_path / "x", Tasks(*chosen, levels="random"), 12)
+    export_items(out, Tasks(*chosen, levels="random"), 12)
     tasks = Tasks(*chosen, levels="random")
     expected = {"train": [next(tasks) for _ in range(12)], "test": tasks.evaluation(2)}
     for split, items in expected.items():
-        rows = rows_of(tmp_path / "x", split)
+        rows = rows_of(out, split)
         assert [Item.from_json(row["item"]) for row in rows] == items
         for number, (row, item) in enumerate(zip(rows, items, strict=True)):
             assert row["number"] == number
@@ -110,18 +106,18 @@ def test_a_draw_without_an_item_is_counted_and_too_many_in_a_row_end_it(monkeypa
 
 
 @pytest.mark.processes
-def test_no_question_is_trained_on_twice_or_evaluated_on(tmp_path, monkeypatch):
+def test_no_question_is_trained_on_twice_or_evaluated_on(out, monkeypatch):
     monkeypatch.setattr(files, "REPEATS_IN_A_ROW", 100)
-    export = export_items(tmp_path / "x", Tasks("gcd", params=FEW), 1000, each=4)
-    train = [row["question"] for row in rows_of(tmp_path / "x")]
-    test = {row["question"] for row in rows_of(tmp_path / "x", "test")}
+    export = export_items(out, Tasks("gcd", params=FEW), 1000, each=4)
+    train = [row["question"] for row in rows_of(out)]
+    test = {row["question"] for row in rows_of(out, "test")}
     assert len(set(train)) == len(train) == 16 - len(test)
     assert not test & set(train)
     assert set(export.left_out) == {
         "questions of evaluation",
         "questions that came again",
     }
-    assert card_of(tmp_path / "x")[1]["left_out"] == dict(export.left_out)
+    assert card_of(out)[1]["left_out"] == dict(export.left_out)
 
 
 @pytest.mark.processes
@@ -129,18 +125,18 @@ def test_no_question_is_trained_on_twice_or_evaluated_on(tmp_path, monkeypatch):
     ("kind", "form"), [("items", "jsonl"), ("items", "parquet"), ("verl", "parquet")]
 )
 def test_items_are_loaded_as_they_are_with_a_level_in_one_split_alone(
-    tmp_path, kind, form
+    tmp_path, out, kind, form
 ):
     pytest.importorskip("datasets")
-    export_items(tmp_path / "x", Tasks("gcd"), 5, kind, form, level=0.5)
-    splits = loaded(tmp_path / "x", tmp_path)
+    export_items(out, Tasks("gcd"), 5, kind, form, level=0.5)
+    splits = loaded(out, tmp_path)
     assert {split: len(rows) for split, rows in splits.items()} == {
         "train": 5,
         "test": 2,
     }
     for split, level in (("train", None), ("test", 0.5)):
         rows = list(splits[split])
-        assert rows == rows_of(tmp_path / "x", split)
+        assert rows == rows_of(out, split)
         assert {row.get("extra_info", row)["level"] for row in rows} == {level}
 
 
@@ -160,20 +156,20 @@ def test_datasets_loads_an_export_with_other_rows_not_the_older_one(tmp_path, fo
         assert rows["score"][:] == scores
 
 
-def test_a_folder_that_is_there_is_refused_and_stays(tmp_path):
-    (tmp_path / "x").mkdir()
-    (tmp_path / "x" / "mine").touch()
-    new = files.new_export(tmp_path / "x", "sft")
+def test_a_folder_that_is_there_is_refused_and_stays(tmp_path, out):
+    out.mkdir()
+    (out / "mine").touch()
+    new = files.new_export(out, "sft")
     with pytest.raises(SettingError, match="is there already"), new as export:
         export.write("train", [ROW])
     assert [path.name for path in tmp_path.rglob("*")] == ["x", "mine"]
 
 
-def test_the_card_has_the_files_by_split_and_how_they_were_made(tmp_path):
+def test_the_card_has_the_files_by_split_and_how_they_were_made(out):
     how = {"command": "export sft x"}
-    with files.new_export(tmp_path / "x", "sft", how=how) as export:
+    with files.new_export(out, "sft", how=how) as export:
         export.write("train", [ROW, ROW])
-    head, card = card_of(tmp_path / "x")
+    head, card = card_of(out)
     files_of_splits = [{"split": "train", "path": "train.jsonl"}]
     assert head["configs"][0]["data_files"] == files_of_splits
     assert card["command"] == "export sft x"
@@ -274,9 +270,11 @@ def test_a_completion_whose_item_nothing_makes_again_has_none(tmp_path, change):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_completions_are_loaded_as_they_are_half_characters_included(tmp_path, form):
+def test_completions_are_loaded_as_they_are_half_characters_included(
+    tmp_path, out, form
+):
     pytest.importorskip("datasets")
     line = group(("a\ud800 \U0001f600\n", 1.0), ("b", 0.0))
     rows, _ = exported(tmp_path, line, form=form)
-    assert list(loaded(tmp_path / "x", tmp_path)["train"]) == rows
+    assert list(loaded(out, tmp_path)["train"]) == rows
     assert texts(rows) == ["a? \U0001f600\n"]

@@ -24,22 +24,16 @@ from rg_env.adapters.files import item_rows
 from rg_env.adapters.http import ScoreServer
 from rg_env.library import installed_library as pool_module
 from rg_env.serving import ClientCheck
-from rg_env.workers.worker_pool import WorkerPool
+from tests.support.processes import descendants, left_alive
 from tests.support.served import GUARD_S, Served
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("own_pool")]
 
 COMMAND = [sys.executable, "-m", "rg_env.cli.console", "score-server", "--port=0"]
 SECRET = "0123456789abcdef"
 HEAD = b"POST /score HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
 NO_CHUNK = HEAD.replace(b"Content-Length: %d", b"Transfer-Encoding: chunked") + b"-\r\n"
 REASONING = {"type": "reasoning", "summary": []}
-COMPLETIONS = ["no answer", "<answer>1</answer>", "<think>so</think><answer>2</answer>"]
-
-
-@pytest.fixture(autouse=True)
-def own_pool(pool, monkeypatch):
-    monkeypatch.setattr(pool_module, "_pools", {(): pool})
 
 
 @pytest.fixture
@@ -62,17 +56,10 @@ def served(start):
 
 
 @pytest.fixture
-def item(pool):
+def item():
     item = next(Tasks("gcd", levels=0.5))
     assert Item.from_json(item.to_json().encode()).entry  # kept if workers are lost
     return item
-
-
-@pytest.fixture
-def lost_workers(monkeypatch):
-    closed = WorkerPool(1)
-    closed.close()
-    monkeypatch.setattr(pool_module, "_pools", {(): closed})
 
 
 def positions(reply):
@@ -95,7 +82,8 @@ ALL = {"format": 1.0, "correct": 1.0, "partial": 1.0}
 
 
 def test_scores_are_those_of_score(served, item):
-    completions = [*COMPLETIONS, f"<answer>{item.gold}</answer>", "é\u2028\0"]
+    thought = "<think>so</think><answer>2</answer>"
+    completions = ["no answer", thought, f"<answer>{item.gold}</answer>", "é\u2028\0"]
     body = {"item": json.loads(item.to_json()), "completions": completions}
     status, reply = served.post("/score", body)
     assert (status, reply["results"]) == (
@@ -229,9 +217,9 @@ def remote_reward(served, item, text, query=""):
     path = Path(__file__).parents[2] / "examples/verl_remote_reward.py"
     example = runpy.run_path(str(path))
     example["compute_score"].__globals__["PAUSES_S"] = (0, 0)
-    url = "http://{}:{}/reward".format(*served.address) + query
     info = {"item": item.to_json()}
-    return example["compute_score"]("gcd", text, None, info, url, num_turns=2)
+    where = f"{served.url}/reward{query}"
+    return example["compute_score"]("gcd", text, None, info, where, num_turns=2)
 
 
 @pytest.mark.parametrize(("query", "value"), [("", 1.0), ("?thinking_open=true", 0.0)])
@@ -355,9 +343,7 @@ def test_a_signal_ends_it_once_what_has_begun_is_answered():
         [*COMMAND, "--tasks", "gcd,spell_backward"], stdout=subprocess.PIPE, text=True
     ) as process:
         port = int(process.stdout.readline().split(":")[-1])
-        workers = subprocess.run(
-            ["pgrep", "-P", str(process.pid)], capture_output=True, text=True
-        ).stdout.split()
+        workers = descendants(process.pid)
         client = http.client.HTTPConnection("127.0.0.1", port, timeout=GUARD_S)
         with contextlib.closing(client):
             client.request("GET", "/items?count=200")
@@ -365,10 +351,7 @@ def test_a_signal_ends_it_once_what_has_begun_is_answered():
             process.send_signal(signal.SIGTERM)
             assert len(json.load(client.getresponse())["items"]) == 200
         assert process.wait(GUARD_S) == 128 + signal.SIGTERM
-    assert workers
-    deadline = time.monotonic() + GUARD_S
-    while any(Path(f"/proc/{number}").exists() for number in workers):
-        assert time.monotonic() < deadline
+    assert workers and left_alive(workers) == []
 
 
 def test_held_connections_without_the_secret_keep_nobody_out(tmp_path):

@@ -6,14 +6,8 @@
 from __future__ import annotations
 
 import asyncio
-import http.server
 import json
 import math
-import os
-import subprocess
-import sys
-import threading
-from pathlib import Path
 
 import pytest
 
@@ -36,31 +30,8 @@ from rg_env.errors import SettingError
 
 pytestmark = pytest.mark.processes
 
-LIMIT_S = 120.0
 TEXTS = ["<answer>{}</answer>", "<think>no</think><answer>-1</answer>", "{}"]
 THINKING = "It may be <answer>-1</answer>."
-
-
-class Policy(http.server.BaseHTTPRequestHandler):
-    """A model that writes what `texts` says, by question."""
-
-    texts: dict[str, dict[str, str]]
-
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        message = {"role": "assistant", **self.texts[body["messages"][-1]["content"]]}
-        choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
-        usage = {"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18}
-        reply = {"id": "1", "object": "chat.completion", "created": 0, "model": "p"}
-        data = json.dumps({**reply, "choices": choices, "usage": usage}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_):
-        """Say nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -69,34 +40,24 @@ def items():
 
 
 @pytest.fixture(scope="module")
-def log(items, tmp_path_factory):
+def log(items, serve_chat, command, tmp_path_factory):
     """The log of `inspect eval`: right, wrong, no answer, and a separate thinking."""
     golds = [item.gold for item in items]
     texts = [{"content": t.format(g)} for t, g in zip(TEXTS, golds, strict=False)]
     right = f"<answer>{golds[3]}</answer>"
     texts.append({"content": right, "reasoning_content": THINKING})
     by_question = {i.question: t for i, t in zip(items, texts, strict=True)}
-    handler = type("Handler", (Policy,), {"texts": by_question})
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever).start()
     folder = tmp_path_factory.mktemp("evaluated")
-    here = f"http://127.0.0.1:{server.server_port}/v1"
-    model = ("--model", "openai-api/local/p", "--model-base-url", here)
-    command = ("eval", "rg_env/reasoning_gym", *model, "--display", "plain")
-    done = subprocess.run(
-        [
-            str(Path(sys.executable).with_name("inspect")),
-            *(*command, "-T", "tasks=gcd,lcm", "-T", "samples_per_task=2"),
-        ],
-        cwd=folder,
-        env=os.environ | {"LOCAL_API_KEY": "none", "INSPECT_LOG_DIR": str(folder)},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
+    url = serve_chat(by_question)
+    model = ("--model", "openai-api/local/p", "--model-base-url", url)
+    given = ("-T", "tasks=gcd,lcm", "-T", "samples_per_task=2", "--display", "plain")
+    command(
+        folder,
+        "inspect",
+        *("eval", "rg_env/reasoning_gym", *model, *given),
+        LOCAL_API_KEY="none",
+        INSPECT_LOG_DIR=str(folder),
     )
-    server.shutdown()
-    server.server_close()
-    assert done.returncode == 0, done.stdout + done.stderr
     (path,) = folder.glob("*.eval")
     return read_eval_log(str(path))
 

@@ -20,9 +20,7 @@ from openenv.validation.runtime.contracts import RuntimePlan
 from rg_env import Item, Tasks, score
 from rg_env.adapters.http import ScoreServer
 from rg_env.adapters.openenv import application
-from rg_env.library import installed_library as pool_module
 from rg_env.serving import ClientCheck
-from rg_env.workers.worker_pool import WorkerPool
 from tests.support.served import GUARD_S, Served
 
 pytestmark = [
@@ -41,8 +39,7 @@ ANSWER = {"completion": "<answer>1</answer>"}
 
 
 @pytest.fixture
-def served(pool, monkeypatch):
-    monkeypatch.setattr(pool_module, "_pools", {(): pool})
+def served(own_pool):
     tasks = Tasks("gcd", "spell_backward", levels="random")
     found = Served(ScoreServer(tasks, others=application(tasks)), ws="auto")
     yield found
@@ -51,12 +48,8 @@ def served(pool, monkeypatch):
 
 @pytest.fixture
 def client(served):
-    with GenericEnvClient(base_url=url_of(served)).sync() as client:
+    with GenericEnvClient(base_url=served.url).sync() as client:
         yield client
-
-
-def url_of(served):
-    return "http://{}:{}".format(*served.address)
 
 
 def test_the_manifest_passes():
@@ -68,7 +61,7 @@ def test_the_manifest_passes():
 def test_the_grader_passes(served, grader, tmp_path):
     reset = {"episode_id": "one", "seed": 3}
     plan = RuntimePlan(plan_schema_version="1", reset=reset, actions=[ANSWER])
-    evidence = collect_runtime_evidence(url_of(served), plan, episode_timeout_s=GUARD_S)
+    evidence = collect_runtime_evidence(served.url, plan, episode_timeout_s=GUARD_S)
     manifest = OpenEnvYamlParser().parse(FOLDER)
     subject = Subject(FOLDER, manifest, None, None, tmp_path, evidence)
     assert grader.run(subject).status.value == "pass"
@@ -125,13 +118,11 @@ def test_without_a_session_the_action_carries_the_item(served):
 
 
 def test_a_completion_without_a_score_is_an_error_and_no_reward(
-    served, client, monkeypatch
+    served, client, request
 ):
     _, begun = served.post("/reset", {"seed": 0})
     client.reset(seed=0)
-    closed = WorkerPool(1)
-    closed.close()
-    monkeypatch.setattr(pool_module, "_pools", {(): closed})
+    request.getfixturevalue("lost_workers")
     action = {**ANSWER, "item": begun["observation"]["item"]}
     status, said = served.post("/step", {"action": action})
     assert status == 503 and "closed" in json.dumps(said)

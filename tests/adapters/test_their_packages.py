@@ -55,7 +55,8 @@ NAMES = ["files", "ray", "tinker", "trl", "verifiers", "verl"]
 @pytest.mark.parametrize("name", NAMES)
 def test_an_adapter(python, name, repo_root, tmp_path):
     # Outside the project, so that what is installed is tested.
-    shutil.copy(repo_root / f"tests/adapters/test_{name}.py", tmp_path)
+    for file in ("conftest", f"test_{name}"):
+        shutil.copy(repo_root / f"tests/adapters/{file}.py", tmp_path)
     said = run(python, "-m", "pytest", "-q", "-rs", f"test_{name}.py", folder=tmp_path)
     assert " passed" in said
     assert "skipped" not in said

@@ -6,15 +6,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import http.server
 import json
-import os
-import subprocess
-import sys
-import threading
 from itertools import islice
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -32,7 +25,6 @@ from rg_env.errors import NoScoreError, SettingError
 pytestmark = pytest.mark.processes
 
 ID = "owner/reasoning-gym-verifiers@0.1.0"  # as the hub names it
-LIMIT_S = 120.0
 
 
 def taskset(**fields):
@@ -94,71 +86,18 @@ def test_levels_that_follow_results_are_refused():
         taskset(levels="curriculum")
 
 
-class Policy(http.server.BaseHTTPRequestHandler):
-    """A model that knows the answers of `golds`, by question."""
-
-    golds: dict[str, str]
-
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        question = body["messages"][-1]["content"]
-        text = f"<answer>{self.golds[question]}</answer>"
-        message = {"role": "assistant", "content": text}
-        usage = {"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18}
-        reply = {"id": "1", "object": "chat.completion", "created": 0, "model": "p"}
-        choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
-        data = json.dumps({**reply, "choices": choices, "usage": usage}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_):
-        """Say nothing."""
-
-
-@contextlib.contextmanager
-def serving(handler):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
 @pytest.fixture(scope="module")
-def policy():
-    items = Tasks("gcd", levels="random").evaluation(2)
-    # The second answer is wrong.
-    golds = dict(zip((i.question for i in items), (items[0].gold, "-1"), strict=True))
-    with serving(type("Handler", (Policy,), {"golds": golds})) as url:
-        yield url
-
-
-def command(folder, name, *options):
-    inherited = os.environ | {"NO_KEY": "none"}
-    done = subprocess.run(
-        [str(Path(sys.executable).with_name(name)), *options],
-        cwd=folder,
-        env=inherited,
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
-
-
-@pytest.fixture(scope="module")
-def evaluated(policy, tmp_path_factory):
+def evaluated(serve_chat, command, tmp_path_factory):
     """The folder in which `vf-eval` has written a run."""
     folder = tmp_path_factory.mktemp("evaluated")
-    server = ("--client.base-url", policy, "--client.api-key-var", "NO_KEY")
+    first, second = Tasks("gcd", levels="random").evaluation(2)
+    right = {"content": f"<answer>{first.gold}</answer>"}
+    wrong = {"content": "<answer>-1</answer>"}
+    url = serve_chat({first.question: right, second.question: wrong})
+    server = ("--client.base-url", url, "--client.api-key-var", "NO_KEY")
     items = ("--env.taskset.tasks", '["gcd"]', "--env.taskset.eval_samples_per_task=2")
-    command(folder, "vf-eval", ID, "-n", "2", "--no-push", "-m", "p", *server, *items)
+    given = (ID, "-n", "2", "--no-push", "-m", "p")
+    command(folder, "vf-eval", *given, *server, *items, NO_KEY="none")
     return folder
 
 
@@ -173,14 +112,16 @@ def test_vf_eval_rewards_each_reply_with_its_score(evaluated):
     assert rewards_in(evaluated) == [0.0, 1.0]
 
 
-def test_a_saved_trace_that_is_scored_again_has_the_same_score(evaluated, tmp_path):
+def test_a_saved_trace_that_is_scored_again_has_the_same_score(
+    evaluated, command, tmp_path
+):
     (path,) = evaluated.rglob("traces.jsonl")
     out = ("--output-dir", str(tmp_path / "again"), "--rich", "false")
     command(tmp_path, "vf-replay", str(path.parent), *out)
     assert rewards_in(tmp_path) == rewards_in(evaluated)
 
 
-def test_vf_validate_passes_gold_answers_and_no_answer(tmp_path):
+def test_vf_validate_passes_gold_answers_and_no_answer(command, tmp_path):
     items = ("--taskset.tasks", '["gcd"]', "--taskset.eval_samples_per_task", "2")
     here = ("--runtime.type", "subprocess", "--rich", "false")
     command(tmp_path, "vf-validate", ID, *items, *here)
@@ -198,12 +139,10 @@ def test_a_reply_without_a_score_raises_and_is_no_reward_of_0():
         asyncio.run(lost.reasoning_gym(trace))
 
 
-def test_an_error_of_the_server_is_no_normal_end():
+def test_an_error_of_the_server_is_no_normal_end(serve_chat):
     (task,) = islice(taskset(tasks=["gcd"]).load(), 1)
     harness = ReasoningGymHarness(vf.HarnessConfig(id=ID))
     asked = (SimpleNamespace(model="p"), SimpleNamespace(stop_condition=None), None)
-    # This one knows no method.
-    with serving(http.server.BaseHTTPRequestHandler) as url:
-        launch = harness.launch(*asked, url, "secret", {}, task.data)
-        with pytest.raises(httpx.HTTPStatusError, match="501"):
-            asyncio.run(launch)
+    launch = harness.launch(*asked, serve_chat({}), "secret", {}, task.data)
+    with pytest.raises(httpx.HTTPStatusError, match="501"):
+        asyncio.run(launch)

@@ -8,23 +8,12 @@ from rg_env import Item, Result, Tasks
 from rg_env.adapters import files, verl
 from rg_env.adapters.verl import TRIES
 from rg_env.errors import RunError
-from rg_env.library import installed_library as pool_module
 
 pytestmark = pytest.mark.processes
 
 
-@pytest.fixture(scope="module", autouse=True)
-def own_pool():
-    """Worker processes that end with these tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pool_module, "_pools", {})
-        yield
-        for pool in pool_module._pools.values():
-            pool.close()
-
-
 @pytest.fixture(scope="module")
-def item():
+def item(own_pool):
     return next(Tasks("gcd", levels="random"))
 
 

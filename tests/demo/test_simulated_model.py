@@ -10,7 +10,6 @@ from rg_env.demo.policy import PolicyProfile
 from rg_env.demo.simulated_model import SimulatedClient
 from rg_env.inference.completions import Sampling
 from rg_env.inference.prompts import Prompt
-from rg_env.line_file import read_groups
 from rg_env.reward.extraction import extract_answer
 from rg_env.settings.program_settings import SIMULATED
 from rg_env.stream.item import Item
@@ -21,7 +20,7 @@ from tests.support.parts import (
     env_config,
     server_config,
 )
-from tests.support.runs import process_env
+from tests.support.runs import evaluated, processed, samples
 
 RIGHT = PolicyProfile(
     mean_skill=0.9, skill_spread=0, sharpness=40, bad_format=0, unfinished=0, hedged=0
@@ -115,33 +114,28 @@ async def test_the_event_loop_goes_on_while_a_long_group_is_written():
 # -- in a run --------------------------------------------------------------------------
 
 
-def rows_of(path, workers):
-    env = process_env(SIMULATED, path, 8, max_num_workers=workers)
-    asyncio.run(env.process_manager())
-    return sorted(read_groups(path), key=lambda row: row["index"])
+@pytest.mark.processes
+async def test_rows_are_the_same_however_many_groups_are_written_at_once(tmp_path):
+    found = []
+    for workers in (1, 8):
+        folder = tmp_path / str(workers)
+        _, rows = await processed(folder, 8, max_num_workers=workers)
+        for row in rows:
+            assert row.pop("seconds") > 0 and row["model"] == SIMULATED
+        found.append(sorted(rows, key=lambda row: row["index"]))
+    assert found[0] == found[1]
 
 
 @pytest.mark.processes
-def test_rows_are_the_same_however_many_groups_are_written_at_once(tmp_path):
-    one, many = (rows_of(tmp_path / f"{n}.jsonl", n) for n in (1, 8))
-    for row in (*one, *many):
-        assert row.pop("seconds") > 0 and row["model"] == SIMULATED
-    assert one == many
-
-
-def samples_of(folder, workers):
-    settings = {"eval_completions": 3, "max_eval_workers": workers}
-    env = build_env(SIMULATED, data_dir_to_save_evals=str(folder), **settings)
-    asyncio.run(env._run_evaluate())
-    rows = read_groups(folder / "samples.jsonl")
-    return sorted(rows, key=lambda row: (row["task"], row["completion"]))
-
-
-@pytest.mark.processes
-def test_samples_are_the_same_however_many_are_evaluated_at_once(tmp_path):
-    one, many = (samples_of(tmp_path / str(n), n) for n in (1, 8))
-    assert one == many
-    assert {row["model"] for row in one} == {SIMULATED}
+async def test_samples_are_the_same_however_many_are_evaluated_at_once(tmp_path):
+    found = []
+    for workers in (1, 8):
+        folder = tmp_path / str(workers)
+        await evaluated(folder, eval_completions=3, max_eval_workers=workers)
+        rows = sorted(samples(folder), key=lambda row: (row["task"], row["completion"]))
+        found.append(rows)
+    assert found[0] == found[1]
+    assert {row["model"] for row in found[0]} == {SIMULATED}
 
 
 def test_the_model_is_named_and_the_log_says_once_that_it_is_simulated(logged):

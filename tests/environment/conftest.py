@@ -8,7 +8,6 @@ def api(api_url, tmp_path):
     from tests.support.real_api import RealApi
 
     real = RealApi(api_url, tmp_path)
-    real.forget()
     real.start_trainer()
     return real
 

@@ -10,7 +10,13 @@ from rg_env.run import checkpoints
 from rg_env.run.checkpoints import BadCheckpointError
 from rg_env.settings.program_settings import SIMULATED
 from tests.support.parts import build_env, empty_api, ready_env
-from tests.support.runs import next_items, questions, serve, trainer_config
+from tests.support.runs import (
+    completions_of,
+    next_items,
+    questions,
+    serve,
+    trainer_config,
+)
 
 pytestmark = pytest.mark.processes
 
@@ -42,8 +48,8 @@ async def test_shards_that_register_in_another_order_continue_their_own_items(tm
         await saved_or_resumed(tmp_path, shard, f"rg_{shard}", save=True)
         for shard in (0, 1)
     ]
-    for number, shard in enumerate((1, 0)):
-        now = await saved_or_resumed(tmp_path, shard, f"rg_{number}", save=False)
+    for shard in (1, 0):
+        now = await saved_or_resumed(tmp_path, shard, f"rg_{1 - shard}", save=False)
         assert now == then[shard]
     assert set(then[0]).isdisjoint(then[1])
 
@@ -127,43 +133,37 @@ async def test_a_run_saves_when_the_trainer_does_and_at_its_end(tmp_path, api_ur
     assert env.curr_step in steps
 
 
-async def beside_dumps(api, folder, step=4, is_killed=False, **changes):
-    """Serve for a trainer that saves nothing; return the questions by index."""
+async def beside_dumps(api, folder, is_killed=False, seed=7):
+    """Serve for a trainer that saves nothing."""
     empty_api(api)
-    given = {
-        "rollout_server_url": api,
-        "total_steps": step + 1,
-        "data_dumps_dir": str(folder),
-        "seed": 7,
-        "ensure_scores_are_not_same": False,
-    }
-    env = build_env(SIMULATED, **(given | changes))
-    asked, get_next_item = [], env.get_next_item
-
-    async def noted():
-        asked.append(await get_next_item())
-        return asked[-1]
+    env = build_env(
+        SIMULATED,
+        rollout_server_url=api,
+        total_steps=5,
+        data_dumps_dir=str(folder),
+        seed=seed,
+        ensure_scores_are_not_same=False,
+    )
 
     async def released():
         env._checkpoints.release()
 
-    env.get_next_item = noted
     if is_killed:
         env._checkpoints.end = released
-    trainer = trainer_config(api, starting_step=step, save_checkpoint_interval=-1)
+    trainer = trainer_config(api, starting_step=4, save_checkpoint_interval=-1)
     await serve(env, trainer, 1)
-    return {item[2].index: item[1]["question"] for item in asked}
 
 
 async def test_a_run_whose_trainer_saves_nothing_goes_on_beside_its_dumps(
     tmp_path, api_url, logged, monkeypatch
 ):
     monkeypatch.setattr(checkpoints, "SAVE_EVERY_S", 0.0)
-    runs = [
-        await beside_dumps(api_url, tmp_path, is_killed=is_killed)
-        for is_killed in (False, True, False)
-    ]
-    first, second, third = map(set, runs)  # of indices
+    runs = []
+    for is_killed in (False, True, False):
+        asked = completions_of(monkeypatch)
+        await beside_dumps(api_url, tmp_path, is_killed)
+        runs.append({known.index for known in asked})
+    first, second, third = runs
     assert first.isdisjoint(second) and first.isdisjoint(third)
     assert logged.text.count("starting anew") == 1
     assert len(saved_steps(tmp_path)) == 1

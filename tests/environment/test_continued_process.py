@@ -1,11 +1,9 @@
 """`process` continues where it stopped: the same command, the same file, its items."""
 
-import asyncio
 import fcntl
 import json
 import signal
 import time
-from collections import Counter
 
 import pytest
 
@@ -13,16 +11,8 @@ from rg_env.atropos.process_run import Processing
 from rg_env.line_file import read_groups
 from rg_env.results.rows import settings_path
 from rg_env.settings.program_settings import SIMULATED
-from tests.support.parts import (
-    GUARD_S,
-    options_of,
-    run_main,
-    start_entry,
-    vllm_reply,
-    vllm_server,
-)
-from tests.support.runs import process_env, status_of
-from tests.support.text_models import ChatTokenizer
+from tests.support.parts import GUARD_S, options_of, run_main, start_entry
+from tests.support.runs import completions_of, processed
 
 pytestmark = pytest.mark.processes
 
@@ -40,9 +30,9 @@ def rows_of(path):
 MANY = 24
 
 
-def command(url, path):
+def command(path):
     given = {"complexity_mode": "random", "total_steps": MANY, "group_size": 2}
-    return options_of(url, data_path_to_save_groups=path, **given)
+    return options_of(SIMULATED, data_path_to_save_groups=path, **given)
 
 
 def ended_by(number, argv, path, rows):
@@ -62,7 +52,7 @@ def ended_by(number, argv, path, rows):
 
 def test_killed_and_terminated_it_ends_with_the_rows_of_one_run(tmp_path, logged):
     path = tmp_path / "rows.jsonl"
-    argv = command(SIMULATED, path)
+    argv = command(path)
     ended_by(signal.SIGKILL, argv, path, 3)
     status, said = ended_by(signal.SIGTERM, argv, path, 10)
     assert status == 128 + signal.SIGTERM and "Traceback" not in said
@@ -72,7 +62,7 @@ def test_killed_and_terminated_it_ends_with_the_rows_of_one_run(tmp_path, logged
     assert f"only {there} of {MANY} groups were written; the same command" in said
     assert run_main(["process", *argv]) == 0
     whole = tmp_path / "uninterrupted" / "rows.jsonl"
-    assert run_main(["process", *command(SIMULATED, whole)]) == 0
+    assert run_main(["process", *command(whole)]) == 0
     assert rows_of(path) == rows_of(whole)
     assert f"rows go to {path}: written {there}, wanted {MANY}" in logged.text
     assert sorted(p.name for p in tmp_path.iterdir()) == [
@@ -89,90 +79,66 @@ def test_killed_and_terminated_it_ends_with_the_rows_of_one_run(tmp_path, logged
 GROUPS = 6
 
 
-def varied(body):
-    """Answer half of the questions to spell a word backward, all in one group."""
-    tokens = body["prompt"]["prompt_token_ids"]
-    prompt = ChatTokenizer().decode(tokens)
-    word = prompt.partition("(example: sun -> nus): ")[2].partition("<|im_end|>")[0]
-    right = word[::-1]
-    return vllm_reply([f"<answer>{right}</answer>", "<answer>?</answer>"])
+def first_lines(path, number):
+    return b"".join(path.read_bytes().splitlines(keepends=True)[:number])
 
 
-def wrong(body):
-    return vllm_reply(["<answer>?</answer>"] * body["n"])
-
-
-def processed(folder, groups=GROUPS, reply=wrong, answered=None, **changes):
-    """Process; return the environment, its status and the number of requests.
-
-    The server fails after as many as it has `answered`.
-    """
-    asked = []
-
-    def answer(body):
-        asked.append(body)
-        return 500 if answered is not None and len(asked) > answered else reply(body)
-
-    async def run():
-        path = folder / "rows.jsonl"
-        given = {"group_size": 2, "give_up_after_s": 0.5} | changes
-        async with vllm_server(answer) as url:
-            env = process_env(url, path, groups, **given)
-            return env, await status_of(env.process_manager())
-
-    return *asyncio.run(run()), len(asked)
-
-
-def test_the_rows_that_are_missing_are_written_with_their_own_items(tmp_path):
+async def test_the_rows_that_are_missing_are_written_with_their_own_items(
+    tmp_path, monkeypatch
+):
     given = {"include_messages": False}
-    processed(tmp_path, **given)
+    await processed(tmp_path, GROUPS, **given)
     path = tmp_path / "rows.jsonl"
     whole, lines = rows_of(path), path.read_bytes().splitlines(keepends=True)
     there = [lines[0], lines[2], lines[5]]
     path.write_bytes(b"".join([*there, b'{"task": "gcd", "tor']))
     # Settings that decide no row may change.
     given |= {"max_num_workers": 3, "worker_timeout": 100, "debug_logging": True}
-    _, status, asked = processed(tmp_path, **given)
-    assert (status, asked) == (0, GROUPS - len(there))
+    asked = completions_of(monkeypatch)
+    await processed(tmp_path, GROUPS, **given)
+    assert len(asked) == 4 * (GROUPS - len(there))
     assert rows_of(path) == whole
     assert path.read_bytes().startswith(b"".join(there))
 
 
-def test_a_complete_file_is_left_as_it_is_and_its_number_1_is_continued(
-    tmp_path, logged
+async def test_a_complete_file_is_left_as_it_is_and_its_number_1_is_continued(
+    tmp_path, logged, monkeypatch
 ):
     first, second = tmp_path / "rows.jsonl", tmp_path / "rows_1.jsonl"
-    processed(tmp_path)
+    await processed(tmp_path, GROUPS)
     before = first.read_bytes()
-    env, *_ = processed(tmp_path)
+    env, _ = await processed(tmp_path, GROUPS)
     assert env.config.data_path_to_save_groups == str(second)
     assert f"not continued: {first} has its {GROUPS} rows" in logged.text
     assert f"rows go to {second}: written 0, wanted {GROUPS}" in logged.text
-    second.write_bytes(b"".join(second.read_bytes().splitlines(keepends=True)[:2]))
-    assert processed(tmp_path)[1:] == (0, GROUPS - 2)
+    second.write_bytes(first_lines(second, 2))
+    asked = completions_of(monkeypatch)
+    await processed(tmp_path, GROUPS)
+    assert len(asked) == 4 * (GROUPS - 2)
     assert rows_of(second) == rows_of(first)
     assert first.read_bytes() == before
 
 
-def test_a_file_that_is_not_of_this_run_is_left_as_it_is(tmp_path, logged):
+async def test_a_file_that_is_not_of_this_run_is_left_as_it_is(tmp_path, logged):
     path = tmp_path / "rows.jsonl"
-    env, *_ = processed(tmp_path, answered=2, max_num_workers=1)
-    before, settings = path.read_bytes(), settings_path(path).read_text()
+    env, _ = await processed(tmp_path, GROUPS)
+    before, settings = first_lines(path, 2), settings_path(path).read_text()
+    path.write_bytes(before)
     assert "seed: 1918" in settings and "reasoning_gym:" in settings
     assert env.server.servers[0].config.api_key == "x"
     assert "api_key: ''" in settings
 
-    def goes_to(name, **changes):
+    async def goes_to(name, **changes):
         logged.clear()
-        assert processed(tmp_path, **changes)[1] == 0
+        await processed(tmp_path, GROUPS, **changes)
         assert len(list(read_groups(tmp_path / name))) == GROUPS
         assert path.read_bytes() == before
 
-    goes_to("rows_1.jsonl", temperature=0.5)
+    await goes_to("rows_1.jsonl", temperature=0.5)
     assert "rows.jsonl was made with another env.temperature" in logged.text
     with path.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        goes_to("rows_2.jsonl")
+        await goes_to("rows_2.jsonl")
     assert "rows.jsonl is being written by another process" in logged.text
 
 
@@ -186,19 +152,18 @@ def test_a_file_that_is_not_of_this_run_is_left_as_it_is(tmp_path, logged):
         {"task_choice": "adaptive", "tasks": ["spell_backward", "gcd"]},
     ],
 )
-def test_levels_and_weights_are_those_after_the_rows_that_are_there(
+async def test_levels_and_weights_are_those_after_the_rows_that_are_there(
     tmp_path, moved, monkeypatch
 ):
-    given = {"reply": varied, "max_num_workers": 1, **moved}
-    first, _, _ = processed(tmp_path, groups=12, **given)
-    rows = list(read_groups(tmp_path / "rows.jsonl"))
-    assert Counter(max(row["scores"]) > 0 for row in rows)[True] > 0
+    given = {"max_num_workers": 1, **moved}
+    first, rows = await processed(tmp_path, 12, **given)
+    assert any(len(set(row["scores"])) > 1 for row in rows)
 
     async def write_nothing(self, *_):
-        self.curr_step = 13
+        self._env.curr_step = 13
 
     monkeypatch.setattr(Processing, "_write_rows", write_nothing)
-    again, _, _ = processed(tmp_path, groups=13, **given)
+    again, _ = await processed(tmp_path, 13, **given)
     for part in ("progress", "curriculum", "adaptive"):
         states = [getattr(env._feedback, part) for env in (first, again)]
         if states[0] is not None:

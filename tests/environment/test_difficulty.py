@@ -1,25 +1,12 @@
 """Difficulty, choice and chance in an environment, from its settings to its items."""
 
-import asyncio
-
 import pytest
 
 from rg_env.errors import SettingError
-from tests.support.parts import FAST_TASKS, ready_env
-from tests.support.runs import next_items, rollout_of
+from tests.support.parts import FAST_TASKS
+from tests.support.runs import next_items, rollout_of, with_env
 
 pytestmark = pytest.mark.processes
-
-TASKS = ["basic_arithmetic", "chain_sum", "gcd"]
-
-
-def with_env(work, **changes):
-
-    async def run():
-        async with ready_env(**({"tasks": TASKS} | changes)) as env:
-            return await work(env)
-
-    return asyncio.run(run())
 
 
 async def handles(env, count=12):

@@ -1,6 +1,7 @@
 """`ReasoningGymEnv` without an API and without a server: items, scores, state."""
 
 import asyncio
+import contextlib
 from collections import Counter
 
 import pytest
@@ -16,20 +17,17 @@ from tests.support.runs import next_items, rollout_of
 pytestmark = pytest.mark.processes
 
 
-def with_env(work, **changes):
-
-    async def run():
-        async with ready_env(**changes) as env:
-            return await work(env)
-
-    return asyncio.run(run())
-
-
-def right(item):
-    return f"<think>hm</think><answer>{item[1]['answer']}</answer>"
-
-
+RIGHT = "<think>hm</think><answer>{}</answer>"
 WRONG = "<answer>no idea</answer>"
+
+
+@contextlib.asynccontextmanager
+async def one_item(**changes):
+    """Yield an environment, and what makes rollouts of an item; {} is its answer."""
+    async with ready_env(**changes) as env:
+        item = await env.get_next_item()
+        answer = item[1]["answer"]
+        yield env, lambda text, **how: rollout_of(item, text.format(answer), **how)
 
 
 # -- items -----------------------------------------------------------------------------
@@ -45,29 +43,24 @@ async def test_an_item_is_two_messages_an_entry_and_a_scorer():
 
 
 async def test_a_prompt_that_leaves_no_room_is_replaced():
-    async with ready_env() as env:
-        lengths = []
-        for _ in range(10):
-            messages, *_ = await env.get_next_item()
-            lengths.append(len((await env._prompts.prompts.render(messages)).tokens))
-        env.config.max_token_length = sorted(lengths)[5]
+    async def next_length():
         messages, *_ = await env.get_next_item()
-        assert (
-            len((await env._prompts.prompts.render(messages)).tokens) < env.limit_tokens
-        )
+        return len((await env._prompts.prompts.render(messages)).tokens)
+
+    async with ready_env() as env:
+        lengths = [await next_length() for _ in range(10)]
+        env.config.max_token_length = sorted(lengths)[5]
+        assert await next_length() < env.limit_tokens
 
 
 # -- scores ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("length", [1, 3])
-def test_a_group_keeps_its_order_and_has_the_form_that_host_and_api_need(length):
-    async def work(env):
-        item = await env.get_next_item()
-        texts = [WRONG, right(item), "no tags", right(item)]
-        return await env.score([rollout_of(item, t, length=length) for t in texts])
-
-    group = with_env(work)
+async def test_a_group_keeps_its_order_and_has_the_form_that_host_and_api_need(length):
+    async with one_item() as (env, rollout):
+        texts = (WRONG, RIGHT, "no tags", RIGHT)
+        group = await env.score([rollout(text, length=length) for text in texts])
     assert group["scores"] == [0.0, 1.0, 0.0, 1.0]
     assert group["outcomes"] == ["wrong", "right", "no_answer", "right"]
     for key in ("tokens", "masks", "inference_logprobs"):
@@ -76,78 +69,72 @@ def test_a_group_keeps_its_order_and_has_the_form_that_host_and_api_need(length)
     assert group["group_overrides"] == {}
 
 
-def test_boxed_answers_are_scored_and_rescored_from_the_dump(tmp_path):
-    async def work(env):
-        item = await env.get_next_item()
-        assert env._extract_final_answer(r"\boxed{\{5\}}") == r"\{5\}"
-        texts = [rf"\boxed{{{item[1]['answer']}}}", right(item)]
-        return item, await env.score([rollout_of(item, text) for text in texts])
-
+async def test_boxed_answers_are_scored_and_rescored_from_the_dump(tmp_path):
     how = {"data_dumps_dir": str(tmp_path), "dump_rollouts": True, "tasks": ["gcd"]}
-    (messages, *_), group = with_env(work, answer_format="boxed", **how)
-    assert r"\boxed{5}" in dict(messages[0])["content"]
+    async with one_item(answer_format="boxed", **how) as (env, rollout):
+        assert env._extract_final_answer(r"\boxed{\{5\}}") == r"\{5\}"
+        rollouts = [rollout(r"\boxed{{{}}}"), rollout(RIGHT)]
+        assert r"\boxed{5}" in dict(rollouts[0]["messages"][0])["content"]
+        group = await env.score(rollouts)
     assert group["outcomes"] == ["right", "no_answer"]
     samples = list(Sources(files_of([str(tmp_path)])).samples())
-    again = rescored_here(samples)
+    again = await asyncio.to_thread(rescored_here, samples)
     assert [sample.outcome for sample in again] == group["outcomes"]
     assert {sample.row["answer_format"] for sample in again} == {"boxed"}
     (row,) = sft_rows(samples, 1.0, 1, Counter())
     assert Item.from_json(row["item"]).answer_format == "boxed"
 
 
-def test_without_partial_credit_a_part_is_a_zero_for_the_trainer_and_the_levels():
-    async def work(env):
+async def test_without_partial_credit_a_part_is_a_zero_for_trainer_and_levels():
+    how = {"tasks": ["word_sorting"], "complexity_mode": "curriculum"}
+    async with ready_env(partial_credit=False, **how) as env:
         item = await env.get_next_item()
         first, *rest = item[1]["answer"].split(", ")
-        part = f"<answer>{', '.join([*rest, first])}</answer>"
-        group = await env.score([rollout_of(item, t) for t in (part, right(item))])
-        return group["scores"], group["outcomes"], env.get_curriculum_stats()
-
-    how = {"tasks": ["word_sorting"], "complexity_mode": "curriculum"}
-    scores, outcomes, stats = with_env(work, partial_credit=False, **how)
-    assert (scores, outcomes) == ([0.0, 1.0], ["partial", "right"])
+        texts = (", ".join([*rest, first]), item[1]["answer"])
+        group = await env.score([rollout_of(item, RIGHT.format(t)) for t in texts])
+        stats = env.get_curriculum_stats()
+    assert (group["scores"], group["outcomes"]) == ([0.0, 1.0], ["partial", "right"])
     assert stats["avg_recent_accuracy"] == 0.5
 
 
-def test_equal_scores_are_no_group_when_the_scores_must_differ():
-    async def work(env):
-        item = await env.get_next_item()
-        return await env.score([rollout_of(item, WRONG)] * 4)
+@pytest.mark.parametrize(
+    ("changes", "scores"),
+    [({}, None), ({"ensure_scores_are_not_same": False}, [0.0] * 4)],
+)
+async def test_equal_scores_are_no_group_when_the_scores_must_differ(changes, scores):
+    async with one_item(**changes) as (env, rollout):
+        group = await env.score([rollout(WRONG)] * 4)
+    assert (group and group["scores"]) == scores
 
-    assert with_env(work) is None
-    assert with_env(work, ensure_scores_are_not_same=False)["scores"] == [0.0] * 4
 
-
-def test_a_truncated_rollout_gets_no_advantage():
-    async def work(env):
-        item = await env.get_next_item()
-        cut = rollout_of(item, "<think>", finish="length")
-        return await env.score([rollout_of(item, right(item)), cut])
-
-    group = with_env(work)
-    assert group["overrides"] == [{}, {"set_advantage_to_zero": True}]
-    group = with_env(work, mask_too_long_completions=False)
-    assert group["overrides"] == [{}, {}]
+@pytest.mark.parametrize(
+    ("changes", "override"),
+    [
+        ({}, {"set_advantage_to_zero": True}),
+        ({"mask_too_long_completions": False}, {}),
+    ],
+)
+async def test_a_truncated_rollout_gets_no_advantage(changes, override):
+    async with one_item(**changes) as (env, rollout):
+        cut = rollout("<think>", finish="length")
+        group = await env.score([rollout(RIGHT), cut])
+    assert group["overrides"] == [{}, override]
 
 
 @pytest.mark.parametrize(
     ("counts", "expected"), [("prompt_and_completion", 0.4), ("completion", 1.0)]
 )
 async def test_the_length_penalty_counts_what_it_is_told(counts, expected):
-    async with ready_env(
+    async with one_item(
         max_token_length=100,
         length_penalty_counts=counts,
         ensure_scores_are_not_same=False,
         system_prompt="-",
         tasks=["gcd"],
-    ) as env:
-        item = await env.get_next_item()
-        long = rollout_of(item, right(item), prompt=60, length=30)
-        group = await env.score([rollout_of(item, right(item)), long])
+    ) as (env, rollout):
+        long = rollout(RIGHT, prompt=60, length=30)
+        group = await env.score([rollout(RIGHT), long])
     assert group["scores"] == pytest.approx([1.0, expected])
-
-
-# -- state -----------------------------------------------------------------------------
 
 
 # -- the class as others use it --------------------------------------------------------

@@ -3,7 +3,6 @@
 import asyncio
 import fcntl
 import json
-from pathlib import Path
 
 import pytest
 import yaml
@@ -14,29 +13,14 @@ from rg_env.results.samples import grouped, sample_of
 from rg_env.results.summary import EvalSummary
 from rg_env.settings.program_settings import SIMULATED
 from rg_env.stream.group_scorer import GroupScorer, ScoringUnavailableError
-from tests.support.parts import (
-    FAST_TASKS,
-    build_env,
-    options_of,
-    ready_env,
-    run_main,
-    vllm_reply,
-    vllm_server,
-)
-from tests.support.runs import status_of
-from tests.support.text_models import ChatTokenizer
+from tests.support.parts import FAST_TASKS, options_of, ready_env, run_main
+from tests.support.runs import always_wrong, completions_of, evaluated, samples
 
 pytestmark = pytest.mark.processes
 
 
-def samples(folder):
-    lines = (Path(folder) / "samples.jsonl").read_text().splitlines()
-    return [json.loads(line) for line in lines]
-
-
 def numbers(folder):
-    results = json.loads((Path(folder) / "metrics.json").read_text())["results"]
-    return results["all"]
+    return json.loads((folder / "metrics.json").read_text())["results"]["all"]
 
 
 def test_it_leaves_samples_numbers_and_settings_and_prints_its_tasks(
@@ -86,70 +70,34 @@ def test_it_leaves_samples_numbers_and_settings_and_prints_its_tasks(
 # -- what is on disk, and when ---------------------------------------------------------
 
 
-def always_wrong(body):
-    return vllm_reply(["<answer>x</answer>"])
-
-
-def question_of(body):
-    tokens = body["prompt"]["prompt_token_ids"]
-    return ChatTokenizer().decode(tokens)
-
-
-async def evaluated(url, folder, **changes):
-    env = build_env(url, data_dir_to_save_evals=str(folder), **changes)
-    return await status_of(env._run_evaluate())
-
-
-def evaluated_by(reply, folder, **changes):
-    """Evaluate a server that replies so; return the status."""
-
-    async def run():
-        async with vllm_server(reply) as url:
-            return await evaluated(url, folder, **changes)
-
-    return asyncio.run(run())
-
-
-def queried_of(folder, **changes):
-    """Evaluate to the end; return the questions that the server got."""
-    prompts = []
-
-    def reply(body):
-        prompts.append(question_of(body))
-        return always_wrong(body)
-
-    assert evaluated_by(reply, folder, **changes) == 0
-    return prompts
-
-
-def ended_after(number, folder, **changes):
+async def ended_after(number, folder, monkeypatch, **changes):
     """Evaluate one item after the other; end it in the midst of a request."""
-    requests = []
 
-    async def run():
-        def answer(body):
-            requests.append(body)
-            if len(requests) > number:
-                evaluating.cancel()
-            return always_wrong(body)
+    def write(*how):
+        if len(asked) > number:
+            loop.call_soon_threadsafe(evaluating.cancel)
+        return always_wrong()
 
-        async with vllm_server(answer) as url:
-            one_by_one = evaluated(url, folder, max_eval_workers=1, **changes)
-            evaluating = asyncio.ensure_future(one_by_one)
-            await asyncio.wait([evaluating])
-
-    asyncio.run(run())
+    loop = asyncio.get_running_loop()
+    asked = completions_of(monkeypatch, write)
+    one_by_one = evaluated(folder, max_eval_workers=1, **changes)
+    evaluating = asyncio.ensure_future(one_by_one)
+    await asyncio.wait([evaluating])
 
 
-def test_what_was_interrupted_is_continued_and_queries_nothing_twice(tmp_path, logged):
-    ended_after(1, tmp_path, eval_completions=2)  # and one is on its way
+async def test_what_was_interrupted_is_continued_and_queries_nothing_twice(
+    tmp_path, logged, monkeypatch
+):
+    # And one is on its way.
+    await ended_after(1, tmp_path, monkeypatch, eval_completions=2)
     assert len(samples(tmp_path)) == 2
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"samples.jsonl", "evaluate_config.yaml"}
     assert f"2 of {2 * len(FAST_TASKS)} samples are in {tmp_path}" in logged.text
     with (tmp_path / "samples.jsonl").open("a") as file:
         file.write('{"task": "gcd", "tor')  # as a killed process leaves it
-    asked = queried_of(tmp_path, eval_completions=2, max_eval_workers=7)
+    asked = completions_of(monkeypatch)
+    await evaluated(tmp_path, eval_completions=2, max_eval_workers=7)
     assert len(asked) == 2 * len(FAST_TASKS) - 2
     found = samples(tmp_path)
     assert len(found) == 2 * len(FAST_TASKS)
@@ -159,48 +107,45 @@ def test_what_was_interrupted_is_continued_and_queries_nothing_twice(tmp_path, l
     assert f"2 of {len(found)} are there" in logged.text
 
 
-def test_an_evaluation_that_is_not_to_be_continued_stays_and_the_next_goes_beside_it(
-    tmp_path,
+async def test_an_evaluation_that_is_not_to_be_continued_stays_and_the_next_goes_beside(
+    tmp_path, monkeypatch
 ):
     results = tmp_path / "Qwen3-0.6B"
-    ended_after(2, results)
+    await ended_after(2, results, monkeypatch)
+    completions_of(monkeypatch)
     before = (results / "samples.jsonl").read_text()
-
-    async def train():  # its model has changed since
-        async with (
-            vllm_server(always_wrong) as url,
-            ready_env(url, data_dir_to_save_evals=str(results)) as env,
-        ):
-            await env.evaluate()
-
-    asyncio.run(train())
-    queried_of(results, eval_temperature=0.5)
+    async with ready_env(SIMULATED, data_dir_to_save_evals=str(results)) as env:
+        await env.evaluate()  # of a training: its model has changed since
+    await evaluated(results, eval_temperature=0.5)
     with (results / "samples.jsonl").open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)  # as the process that writes it
-        queried_of(results)
-        queried_of(results)
+        await evaluated(results)
+        await evaluated(results)
     assert (results / "samples.jsonl").read_text() == before
     for number in range(1, 5):
         beside = tmp_path / f"Qwen3-0.6B_{number}"
         assert len(samples(beside)) == numbers(beside)["eval/items"] == len(FAST_TASKS)
 
 
-def test_one_that_gave_up_has_no_numbers_and_is_continued(tmp_path, logged):
-    asked = []
+async def test_one_that_gave_up_has_no_numbers_and_is_continued(
+    tmp_path, logged, monkeypatch
+):
+    def write(*how):
+        if len(asked) > 2:
+            raise ConnectionError
+        return always_wrong()
 
-    def reply(body):
-        asked.append(body)
-        return always_wrong(body) if len(asked) < 3 else 500
-
-    given = {"give_up_after_s": 0.5, "max_eval_workers": 1}
-    assert evaluated_by(reply, tmp_path, **given) == 1
+    asked = completions_of(monkeypatch, write)
+    await evaluated(tmp_path, status=1, give_up_after_s=0.5, max_eval_workers=1)
     assert not (tmp_path / "metrics.json").exists()
     assert f"was given up: 2 of {len(FAST_TASKS)} samples are in" in logged.text
-    assert len(queried_of(tmp_path)) == len(FAST_TASKS) - 2
+    asked = completions_of(monkeypatch)
+    await evaluated(tmp_path)
+    assert len(asked) == len(FAST_TASKS) - 2
     assert numbers(tmp_path)["eval/failed_requests"] == 0
 
 
-def test_one_whose_workers_gave_no_score_says_so(tmp_path, monkeypatch, capsys):
+async def test_one_whose_workers_gave_no_score_says_so(tmp_path, monkeypatch, capsys):
     scored = GroupScorer.score_group
 
     async def lost(scorer, handle, *how):
@@ -210,12 +155,10 @@ def test_one_whose_workers_gave_no_score_says_so(tmp_path, monkeypatch, capsys):
         return await scored(scorer, handle, *how)
 
     monkeypatch.setattr(GroupScorer, "score_group", lost)
-    assert evaluated_by(always_wrong, tmp_path) == 0
+    completions_of(monkeypatch, always_wrong)
+    await evaluated(tmp_path)
     assert numbers(tmp_path)["eval/outcome/unscored"] == 1
     assert "unscored 1" in capsys.readouterr().out
-
-
-# -- what is queried -------------------------------------------------------------------
 
 
 # -- what is on disk at the end --------------------------------------------------------
@@ -234,20 +177,20 @@ def test_a_limit_that_every_prompt_reaches_is_refused_and_no_item_scores_0(
 # -- servers that fail -----------------------------------------------------------------
 
 
-def test_a_request_that_keeps_failing_is_counted_and_is_no_wrong_answer(
+async def test_a_request_that_keeps_failing_is_counted_and_is_no_wrong_answer(
     tmp_path, monkeypatch
 ):
     monkeypatch.setattr(client, "PAUSE_S", 0.02)
-    asked = []
 
-    def reply(body):
-        if "legs" in question_of(body):
-            asked.append(body)
-            return 500
-        return always_wrong(body)
+    def write(known, *how):
+        if known.task == "leg_counting":
+            raise ConnectionError("status 500")
+        return always_wrong()
 
-    assert evaluated_by(reply, tmp_path) == 0
-    assert len(asked) == servers.COMPLETION_TRIES
+    asked = completions_of(monkeypatch, write)
+    await evaluated(tmp_path)
+    tries = [known for known in asked if known.task == "leg_counting"]
+    assert len(tries) == servers.COMPLETION_TRIES
     values = numbers(tmp_path)
     assert values["eval/failed_requests"] == 1
     assert values["eval/items"] == len(FAST_TASKS) - 1

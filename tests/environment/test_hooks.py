@@ -7,11 +7,9 @@ The first is run as the commands run it: `serve` against the real API, `process`
 import asyncio
 import contextlib
 import contextvars
-import dataclasses
 import inspect
 import json
-import types
-from typing import Any
+from types import MethodType, SimpleNamespace
 
 import pytest
 from atroposlib.envs.base import BaseEnv
@@ -19,7 +17,6 @@ from atroposlib.envs.base import BaseEnv
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.old_names import UNCALLED
 from rg_env.errors import RunError, SettingError
-from rg_env.line_file import read_groups
 from rg_env.settings.program_settings import SIMULATED
 from tests.support.parts import (
     RIGHT,
@@ -32,7 +29,14 @@ from tests.support.parts import (
     rollout,
     server_config,
 )
-from tests.support.runs import process_env, rollout_of, serve, trainer_config
+from tests.support.runs import (
+    evaluated,
+    processed,
+    rollout_of,
+    samples,
+    serve,
+    trainer_config,
+)
 
 pytestmark = pytest.mark.processes
 
@@ -40,36 +44,12 @@ FIRST_STEP = 4
 STEPS = 6
 GROUPS = 3
 
-EVERY_RUN = {"setup", "wandb_log", "create_rollout_table", "close"}
-EVERY_GROUP = {
-    *("get_next_item", "collect_trajectories", "score", "postprocess_histories"),
-    *("handle_send_to_api", "add_rollouts_for_wandb"),
-}
-OF_PROCESS = EVERY_RUN | EVERY_GROUP | {"process_manager"}
-OF_SERVE = {
-    *(EVERY_RUN | EVERY_GROUP),
-    *("env_manager", "setup_wandb", "register_env", "load_checkpoint", "evaluate"),
-    *("get_server_info", "get_status", "env_step_checks", "add_train_workers"),
-    *("handle_env", "save_checkpoint", "cleanup", "rollout_and_score_eval"),
-}
-
-
-@dataclasses.dataclass
-class Call:
-    """One call of a hook, within another one or "", by name of its arguments."""
-
-    hook: str
-    within: str
-    given: dict[str, Any]
-    result: Any = None
-    has_ended: bool = False
-
 
 running = contextvars.ContextVar("running", default="")
 
 
 class Extended(ReasoningGymEnv):
-    """Notes the calls of its hooks."""
+    """Notes the calls of its hooks, each with the hook that it is made in, or ""."""
 
     def __init__(self, *args, **kwargs):
         self.calls = []
@@ -78,12 +58,10 @@ class Extended(ReasoningGymEnv):
     def calls_of(self, hook):
         return [call for call in self.calls if call.hook == hook]
 
-    def first_call_of(self, hook):
-        return next(i for i, call in enumerate(self.calls) if call.hook == hook)
-
     @contextlib.contextmanager
     def noted(self, hook, given):
-        call = Call(hook, running.get(), given.arguments)
+        call = SimpleNamespace(hook=hook, within=running.get(), given=given.arguments)
+        call.result, call.has_ended = None, False
         self.calls.append(call)
         before = running.set(hook)
         try:
@@ -108,10 +86,6 @@ def extended(name):
             return getattr(super(Extended, self), name)(*args, **kwargs)
 
     return asynchronous if inspect.iscoroutinefunction(above) else synchronous
-
-
-for _hook in OF_SERVE | OF_PROCESS:
-    setattr(Extended, _hook, extended(_hook))
 
 
 # -- the three runs --------------------------------------------------------------------
@@ -139,26 +113,36 @@ ORDER = (
     "handle_send_to_api",
 )
 ONCE = ("env_manager", "setup", "register_env", "get_server_info", "close")
+OF_SERVE = {*CALLERS, *ORDER, "wandb_log", "save_checkpoint"}
+OF_PROCESS = {
+    *("process_manager", "setup", "wandb_log", "create_rollout_table", "close"),
+    *("get_next_item", "collect_trajectories", "score", "postprocess_histories"),
+    *("handle_send_to_api", "add_rollouts_for_wandb"),
+}
+
+for _hook in OF_SERVE | OF_PROCESS:
+    setattr(Extended, _hook, extended(_hook))
 
 
 def check_what_is_handed_on(env):
     """Check that what one hook returns is the very thing that the next is given."""
 
-    def is_in(thing, things):
-        return any(thing is other for other in things)
+    def results(hook):
+        return {id(call.result) for call in env.calls_of(hook)}
 
-    items = [call.result for call in env.calls_of("get_next_item")]
+    def given(hook, name):
+        return {id(call.given[name]) for call in env.calls_of(hook)}
+
     collected = [call for call in env.calls_of("collect_trajectories") if call.result]
-    groups = [call.result[0] for call in collected]
-    scored = [call.result for call in env.calls_of("score")]
-    left = [call.result for call in env.calls_of("postprocess_histories")]
-    assert all(is_in(call.given["item"], items) for call in collected)
-    assert all(is_in(group, scored) for group in groups)
-    for call in env.calls_of("postprocess_histories"):
-        assert is_in(call.given["trajectories"], groups)
-    for call in env.calls_of("handle_send_to_api"):
-        assert is_in(call.given["scored_data"], left)
-        assert is_in(call.given["item"], items)
+    groups = {id(call.result[0]) for call in collected}
+    items = results("get_next_item")
+    assert {id(call.given["item"]) for call in collected} <= items
+    assert groups <= results("score")
+    assert given("postprocess_histories", "trajectories") <= groups
+    assert given("handle_send_to_api", "scored_data") <= results(
+        "postprocess_histories"
+    )
+    assert given("handle_send_to_api", "item") <= items
 
 
 @pytest.fixture(scope="module")
@@ -196,19 +180,18 @@ def test_serve_calls_every_hook_where_and_when_the_framework_does(served):
     env, _ = served
     for hook, caller in CALLERS.items():
         assert {call.within for call in env.calls_of(hook)} == {caller}, hook
-    places = [env.first_call_of(hook) for hook in ORDER]
+    hooks = [call.hook for call in env.calls]
+    places = list(map(hooks.index, ORDER))
     assert places == sorted(places)
-    assert {len(env.calls_of(hook)) for hook in ONCE} == {1}
+    assert set(map(hooks.count, ONCE)) == {1}
     sends = [call for call in env.calls_of("handle_send_to_api") if call.has_ended]
     assert len(env.calls_of("cleanup")) >= len(sends) > 0
 
 
-def test_process_works_with_every_hook_extended(tmp_path):
-    env = process_env(SIMULATED, tmp_path / "rows.jsonl", GROUPS, cls=Extended)
-    asyncio.run(env.process_manager())
+async def test_process_works_with_every_hook_extended(tmp_path):
+    env, rows = await processed(tmp_path, GROUPS, cls=Extended)
     assert OF_PROCESS - {call.hook for call in env.calls} == set()
-    assert len(list(read_groups(tmp_path / "rows.jsonl"))) == GROUPS
-    assert env.exit_status == 0
+    assert len(rows) == GROUPS
     assert env.ledger.outcomes["written"] == 4 * GROUPS
     assert len(env.calls_of("wandb_log")) == GROUPS
     check_what_is_handed_on(env)
@@ -237,10 +220,8 @@ class Changing(ReasoningGymEnv):
         return {**group, "group_overrides": {"mine": len(group["tokens"])}}
 
 
-def test_what_the_hooks_of_a_subclass_change_is_in_the_rows(tmp_path):
-    env = process_env(SIMULATED, tmp_path / "rows.jsonl", GROUPS, cls=Changing)
-    asyncio.run(env.process_manager())
-    rows = list(read_groups(tmp_path / "rows.jsonl"))
+async def test_what_the_hooks_of_a_subclass_change_is_in_the_rows(tmp_path):
+    _, rows = await processed(tmp_path, GROUPS, cls=Changing)
     assert len(rows) == GROUPS
     for row in rows:
         assert {messages[1]["content"] for messages in row["messages"]} == {
@@ -251,6 +232,12 @@ def test_what_the_hooks_of_a_subclass_change_is_in_the_rows(tmp_path):
 
 
 # -- without super(), as subclasses of the original are written ------------------------
+
+
+def with_own(*parents, **members):
+    """Return a subclass with members of its own."""
+    return type("Own", parents or (ReasoningGymEnv,), members)
+
 
 OWN_ENTRY = {"question": "1 + 1?", "answer": "2", "metadata": {}}
 
@@ -289,13 +276,10 @@ async def own_scores(self, rollout_group_data):
         ("score", own_scores, "scores", [0.75] * 4),
     ],
 )
-def test_process_writes_what_a_hook_of_its_own_returns(
+async def test_process_writes_what_a_hook_of_its_own_returns(
     hook, own, column, value, tmp_path
 ):
-    cls, path = type("Own", (ReasoningGymEnv,), {hook: own}), tmp_path / "rows.jsonl"
-    env = process_env(SIMULATED, path, GROUPS, cls=cls)
-    asyncio.run(env.process_manager())
-    rows = list(read_groups(path))
+    env, rows = await processed(tmp_path, GROUPS, cls=with_own(**{hook: own}))
     assert [row[column] for row in rows] == [value] * GROUPS
     # As in the original: one for each that the hook has added itself.
     assert env.processed_item_count == (GROUPS if own is own_group else 0)
@@ -313,30 +297,27 @@ async def a_quarter(self, test_data_tuple):
 
 
 @pytest.mark.parametrize("own", [half, a_quarter])
-def test_an_evaluation_is_of_the_scores_that_the_hook_returns(own, tmp_path):
+async def test_an_evaluation_is_of_the_scores_that_the_hook_returns(own, tmp_path):
     returned = []
 
     async def noted(self, test_data_tuple):
         returned.append(await own(self, test_data_tuple))
         return returned[-1]
 
-    cls = type("Own", (ReasoningGymEnv,), {"rollout_and_score_eval": noted})
-    env = build_env(SIMULATED, cls=cls, data_dir_to_save_evals=str(tmp_path))
-    asyncio.run(env._run_evaluate())
-    rows = list(read_groups(tmp_path / "samples.jsonl"))
+    await evaluated(tmp_path, cls=with_own(rollout_and_score_eval=noted))
+    rows = samples(tmp_path)
     assert sorted(row["score"] for row in rows) == sorted(returned) != []
     assert all(("messages" in row) is (own is half) for row in rows)
 
 
-def test_items_that_a_subclass_assigns_are_those_that_are_evaluated(tmp_path):
+async def test_items_that_a_subclass_assigns_are_those_that_are_evaluated(tmp_path):
     class Own(ReasoningGymEnv):
         async def setup(self):
             await super().setup()
             self.test_items_with_scorers = [(OWN_ENTRY, Exact())]
 
-    env = build_env(SIMULATED, cls=Own, data_dir_to_save_evals=str(tmp_path))
-    asyncio.run(env._run_evaluate())
-    (row,) = read_groups(tmp_path / "samples.jsonl")
+    await evaluated(tmp_path, cls=Own)
+    (row,) = samples(tmp_path)
     assert row["question"] == "1 + 1?" and row["messages"][1]["content"] == "1 + 1?"
 
 
@@ -363,17 +344,16 @@ HELPERS = {
 @pytest.mark.parametrize("name", HELPERS)
 async def test_a_scoring_helper_that_was_replaced_is_the_one_that_counts(name, place):
     own, scores = HELPERS[name]
-    mixin = type("Mixin", (BaseEnv,), {name: own})
-    bases = {
-        "subclass": (ReasoningGymEnv, {name: own}),
-        "mixin": (mixin, ReasoningGymEnv, {}),
-        "mixin behind": (ReasoningGymEnv, mixin, {}),
-        "instance": (ReasoningGymEnv, {}),
+    mixin = with_own(BaseEnv, **{name: own})
+    classes = {
+        "subclass": with_own(**{name: own}),
+        "mixin": with_own(mixin, ReasoningGymEnv),
+        "mixin behind": with_own(ReasoningGymEnv, mixin),
+        "instance": ReasoningGymEnv,
     }
-    *parents, members = bases[place]
-    env = build_env(cls=type("Own", tuple(parents), members))
+    env = build_env(cls=classes[place])
     if place == "instance":
-        setattr(env, name, types.MethodType(own, env))
+        setattr(env, name, MethodType(own, env))
     group = await env.score([rollout(text) for text in ("4", RIGHT, WRONG)])
     assert group["scores"] == scores
     env.config.partial_credit = False
@@ -382,7 +362,7 @@ async def test_a_scoring_helper_that_was_replaced_is_the_one_that_counts(name, p
 
 
 async def test_a_replaced_helper_may_have_the_workers_score():
-    cls = type("Own", (ReasoningGymEnv,), {"_score_answer_with_both_formats": a_half})
+    cls = with_own(_score_answer_with_both_formats=a_half)
     async with ready_env(cls=cls) as env:
         item = await env.get_next_item()
         texts = [f"<answer>{item[1]['answer']}</answer>", ""]
@@ -391,7 +371,7 @@ async def test_a_replaced_helper_may_have_the_workers_score():
 
 
 async def test_the_tasks_of_an_own_list_are_those_that_are_sampled():
-    cls = type("Own", (ReasoningGymEnv,), {"_get_task_names": lambda self: ["gcd"]})
+    cls = with_own(_get_task_names=lambda self: ["gcd"])
     async with ready_env(cls=cls, tasks=None) as env:
         assert env.task_names == ["gcd"]
     with pytest.raises(SettingError, match=r"env\.tasks: Own\._get_task_names chooses"):
@@ -404,7 +384,7 @@ async def test_the_tasks_of_an_own_list_are_those_that_are_sampled():
 @pytest.mark.parametrize("name", UNCALLED)
 def test_a_helper_that_is_never_called_is_refused(name):
     with pytest.raises(SettingError, match=f"Own.{name} is never called"):
-        build_env(cls=type("Own", (ReasoningGymEnv,), {name: lambda self: None}))
+        build_env(cls=with_own(**{name: lambda self: None}))
 
 
 async def test_a_helper_that_is_never_called_is_refused_on_an_instance_too():
@@ -422,8 +402,7 @@ async def test_a_helper_that_forgets_its_score_gives_none():
 
 
 async def test_own_curriculum_stats_are_logged(tmp_path):
-    own = {"get_curriculum_stats": lambda self: {"mine": 7}}
-    cls = type("Own", (ReasoningGymEnv,), own)
+    cls = with_own(get_curriculum_stats=lambda self: {"mine": 7})
     changes = {"complexity_mode": "curriculum", "data_dumps_dir": str(tmp_path)}
     async with ready_env(cls=cls, **changes) as env:
         env._kind = "serve"
@@ -432,7 +411,7 @@ async def test_own_curriculum_stats_are_logged(tmp_path):
     assert json.loads(path.read_text())["curriculum/mine"] == 7
 
 
-def test_a_mixin_behind_the_class_gets_what_is_sent(tmp_path):
+async def test_a_mixin_behind_the_class_gets_what_is_sent(tmp_path):
     class Counting(BaseEnv):
         sent = 0
 
@@ -440,10 +419,9 @@ def test_a_mixin_behind_the_class_gets_what_is_sent(tmp_path):
             self.sent += 1
             await super().handle_send_to_api(*args, **how)
 
-    cls, path = type("Own", (ReasoningGymEnv, Counting), {}), tmp_path / "rows.jsonl"
-    env = process_env(SIMULATED, path, GROUPS, cls=cls)
-    asyncio.run(env.process_manager())
-    assert env.sent == len(list(read_groups(path))) == GROUPS
+    cls = with_own(ReasoningGymEnv, Counting)
+    env, rows = await processed(tmp_path, GROUPS, cls=cls)
+    assert env.sent == len(rows) == GROUPS
 
 
 # -- by hand ---------------------------------------------------------------------------

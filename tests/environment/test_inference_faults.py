@@ -58,23 +58,17 @@ def hurried(monkeypatch):
     monkeypatch.setattr(servers, "OUTAGE_AFTER_S", 0.1)
 
 
-def env_of(*urls, kind="vllm", timeout=60, health_check=False, **changes):
-    servers = [
-        server_config(url, kind, timeout=timeout, health_check=health_check)
-        for url in urls
-    ]
-    return ReasoningGymEnv(env_config(**changes), servers)
-
-
 @contextlib.asynccontextmanager
-async def beside(*scripts, **settings):
+async def beside(*scripts, timeout=60, health_check=False):
     """Yield an environment and servers of scripts, probed while they were healthy."""
     async with contextlib.AsyncExitStack() as running:
         servers = [
             await running.enter_async_context(inference_server(listed()))
             for _ in scripts
         ]
-        env = env_of(*(server.url for server in servers), **settings)
+        given = {"timeout": timeout, "health_check": health_check}
+        configs = [server_config(server.url, **given) for server in servers]
+        env = ReasoningGymEnv(env_config(), configs)
         running.push_async_callback(env.close)
         for client, server, script in zip(
             env.server.servers, servers, scripts, strict=True
@@ -90,18 +84,15 @@ async def query(env):
     return await env._servers.generate(prompt, 4, Sampling(64, 1.0, 1.0, "train"))
 
 
-async def query_often(env, times, at_once=8):
-    places = asyncio.Semaphore(at_once)
+async def query_often(env):
+    """Query sixteen groups, eight at once."""
+    places = asyncio.Semaphore(8)
 
     async def one():
         async with places:
             return await query(env)
 
-    return await asyncio.gather(*(one() for _ in range(times)))
-
-
-def an_item(env):
-    return env._prompts.messages("2 + 2"), ENTRY_OF_FOUR, Exact()
+    return await asyncio.gather(*(one() for _ in range(16)))
 
 
 def said(logged):
@@ -133,7 +124,7 @@ async def test_a_request_that_fails_once_is_tried_again_and_counted_by_its_kind(
 @pytest.mark.parametrize("fault", ["abort_all", "empty_one"])
 async def test_an_item_that_got_no_answer_is_kept_and_answered_later(fault):
     async with beside(always(fault)) as (env, server):
-        item = an_item(env)
+        item = env._prompts.messages("2 + 2"), ENTRY_OF_FOUR, Exact()
         assert await env.collect_trajectories(item) == (None, [item])
         server.faults.script = listed()
         _, left = await env.collect_trajectories(item)
@@ -149,19 +140,19 @@ async def test_an_item_that_got_no_answer_is_kept_and_answered_later(fault):
 async def test_one_of_two_that_fails_is_left_out_and_taken_back(fault, logged):
     both = beside(always(fault), listed(), timeout=timeout_of(fault))
     async with both as (env, failing, _):
-        made = await query_often(env, 16)
+        made = await query_often(env)
         (opened,) = said(logged)
         before = of_items(failing)
         # One that hangs may be left out by its probe before.
         least = EJECTED_AFTER_FAILURES if fault == "reset" else 1
         assert least <= before < 8 + EJECTED_AFTER_FAILURES
-        made += await query_often(env, 16)
+        made += await query_often(env)
         assert of_items(failing) == before
         failing.faults.script = listed()
         while not env.server.servers[0].is_up:
             await query(env)
         taken_back = of_items(failing)
-        await query_often(env, 16)
+        await query_often(env)
         assert of_items(failing) > taken_back
     assert [len(group) for group in made] == [4] * 32
     assert said(logged) == [opened] and "is not used for now" in opened
@@ -185,7 +176,7 @@ async def test_what_hangs_at_a_server_that_is_gone_is_queried_elsewhere(
     both = beside(listed(), listed(), timeout=3600, health_check=True)
     async with both as (env, gone, there):
         gone.runs.clear()
-        await query_often(env, 16)
+        await query_often(env)
         answered_there = there.completions
         gone.runs.set()
         while not env.server.servers[0].is_up:

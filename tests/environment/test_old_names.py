@@ -1,6 +1,5 @@
 """Names that callers of the original use: views of the real things."""
 
-import asyncio
 import logging
 import random
 
@@ -13,17 +12,13 @@ from tests.support.runs import next_items, questions
 
 @pytest.mark.processes
 async def test_the_stream_has_a_position_and_a_generator_that_leaves_it_as_it_is():
-    env = build_env(seed=7)
-    before = env.rng.random()
-    await env.setup()
-    try:
+    before = build_env(seed=7).rng.random()
+    async with ready_env(seed=7) as env:
         assert env.rng.random() == before
         first = await next_items(env, 3)
         assert env.iter == 3
         env.iter = 1
         assert questions(await next_items(env, 2)) == questions(first[1:])
-    finally:
-        await env.close()
     async with ready_env(seed=7) as env:
         assert questions(await next_items(env, 3)) == questions(first)
 
@@ -106,19 +101,14 @@ async def test_setup_makes_no_evaluation_item_and_the_first_read_makes_all():
 
 
 @pytest.mark.processes
-def test_tasks_assigned_before_the_setup_are_those_of_the_run():
-    async def run():
-        env = build_env()
-        env.task_names, env.rng = ["gcd"], random.Random()
-        env.task_names = []  # as the constructor of the original does
-        await env.setup()
-        try:
-            with pytest.raises(AttributeError, match=r"env\.tasks"):
-                env.task_names = ["lcm"]
-            with pytest.raises(AttributeError, match=r"env\.seed"):
-                env.rng = random.Random()
-            return env.task_names
-        finally:
-            await env.close()
-
-    assert asyncio.run(run()) == ["gcd"]
+async def test_tasks_assigned_before_the_setup_are_those_of_the_run():
+    env = build_env()
+    env.task_names, env.rng = ["gcd"], random.Random()
+    env.task_names = []  # as the constructor of the original does
+    await env.setup()
+    with pytest.raises(AttributeError, match=r"env\.tasks"):
+        env.task_names = ["lcm"]
+    with pytest.raises(AttributeError, match=r"env\.seed"):
+        env.rng = random.Random()
+    await env.close()
+    assert env.task_names == ["gcd"]

@@ -1,8 +1,5 @@
 """A user's own tasks in a run: found, sampled, scored, continued and measured."""
 
-from __future__ import annotations
-
-import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +9,8 @@ import pytest
 from rg_env.line_file import read_groups
 from rg_env.run.checkpoints import BadCheckpointError
 from rg_env.settings.program_settings import SIMULATED
-from tests.support.parts import GUARD_S, REPO_ROOT, options_of, ready_env, run_main
-from tests.support.runs import next_items, questions
+from tests.support.parts import GUARD_S, REPO_ROOT, options_of, run_main
+from tests.support.runs import next_items, questions, with_env
 
 pytestmark = pytest.mark.processes
 
@@ -48,15 +45,6 @@ class MyEnv(ReasoningGymEnv):
 if __name__ == "__main__":
     MyEnv.cli()
 """
-
-
-def with_env(work, **changes):
-    async def run():
-        given = {"task_modules": [FILE], "tasks": ["double", "gcd"]}
-        async with ready_env(**(given | changes)) as env:
-            return await work(env)
-
-    return asyncio.run(run())
 
 
 @pytest.fixture(scope="module")
@@ -108,13 +96,15 @@ def test_a_checkpoint_of_a_changed_module_is_refused(versions, tmp_path):
         env.load_checkpoint()
         return questions(await next_items(env, 3))
 
-    first, changed = versions
-    then = with_env(save, task_modules=[first])
-    assert with_env(load, task_modules=[first]) == then
+    first, changed = (
+        {"task_modules": [file], "tasks": ["double", "gcd"]} for file in versions
+    )
+    then = with_env(save, **first)
+    assert with_env(load, **first) == then
     with pytest.raises(
         BadCheckpointError, match="is of a run with another task_modules"
     ):
-        with_env(load, task_modules=[changed])
+        with_env(load, **changed)
 
 
 LEFT_OUT = {
@@ -131,7 +121,9 @@ def test_tasks_that_do_not_work_are_left_out_with_their_lines():
         await env._items.evaluation.finished()
         return env._items.evaluation.left_out
 
-    found = with_env(left_out, tasks=[*LEFT_OUT, "gcd"], item_deadline_s=0.5)
+    found = with_env(
+        left_out, task_modules=[FILE], tasks=[*LEFT_OUT, "gcd"], item_deadline_s=0.5
+    )
     assert found.keys() == LEFT_OUT.keys()
     for task, reason in LEFT_OUT.items():
         assert reason in found[task]

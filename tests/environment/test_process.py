@@ -1,7 +1,5 @@
 """`process`: rows and a report, with the simulated model behind the real command."""
 
-import asyncio
-
 import pytest
 
 from rg_env.errors import RunError
@@ -9,33 +7,25 @@ from rg_env.line_file import read_groups
 from rg_env.settings.program_settings import SIMULATED
 from tests.support.faults import ENDLESS_TEXT, LONE, always
 from tests.support.inference_server import inference_server
-from tests.support.parts import (
-    FAST_TASKS,
-    NOWHERE,
-    options_of,
-    run_main,
-    vllm_reply,
-    vllm_server,
-)
+from tests.support.parts import FAST_TASKS, NOWHERE, options_of, run_main
 from tests.support.reported import read_page
-from tests.support.runs import fill_disk, process_env
+from tests.support.runs import fill_disk, process_env, processed
 
 pytestmark = pytest.mark.processes
 
 GROUPS = 6
 
 
-def process(folder, url, kind="vllm", **changes):
-    """Run `process`; return its status and its rows."""
-    path = folder / "rows.jsonl"
-    given = {"total_steps": GROUPS, "data_path_to_save_groups": path}
-    status = run_main(["process", *options_of(url, kind, **(given | changes))])
-    return status, list(read_groups(path)) if path.exists() else []
+def process(folder, url, **changes):
+    """Run `process`; return its status."""
+    given = {"data_path_to_save_groups": folder / "rows.jsonl", **changes}
+    return run_main(["process", *options_of(url, **given)])
 
 
 def test_it_leaves_rows_their_numbers_and_a_report(tmp_path):
-    status, rows = process(tmp_path, SIMULATED)
-    assert (status, len(rows)) == (0, GROUPS)
+    assert process(tmp_path, SIMULATED, total_steps=GROUPS) == 0
+    rows = list(read_groups(tmp_path / "rows.jsonl"))
+    assert len(rows) == GROUPS
     for row in rows:
         assert row["task"] in FAST_TASKS and isinstance(row["gold_answer"], str)
         assert row["model"] == SIMULATED
@@ -65,8 +55,7 @@ def test_it_leaves_rows_their_numbers_and_a_report(tmp_path):
 
 
 def test_no_groups_to_write_are_refused_and_leave_no_file(tmp_path, capsys):
-    status, rows = process(tmp_path, NOWHERE, total_steps=0)
-    assert (status, rows) == (2, [])
+    assert process(tmp_path, NOWHERE, total_steps=0) == 2
     assert "env.total_steps" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
@@ -77,24 +66,18 @@ def test_no_groups_to_write_are_refused_and_leave_no_file(tmp_path, capsys):
 def test_a_server_that_is_not_there_ends_it_with_status_1_and_is_named(
     tmp_path, logged
 ):
-    status, rows = process(tmp_path, NOWHERE, give_up_after_s=0.2)
-    assert (status, rows) == (1, [])
+    assert process(tmp_path, NOWHERE, total_steps=GROUPS, give_up_after_s=0.2) == 1
     assert any(NOWHERE in r.getMessage() for r in logged.records if r.levelno > 30)
     assert not (tmp_path / "rows.jsonl").exists()
 
 
-def test_a_disk_that_takes_no_row_ends_it_with_a_sentence(tmp_path, monkeypatch):
-    async def run():
-        async with vllm_server(lambda body: vllm_reply(["x"] * body["n"])) as url:
-            env = process_env(url, tmp_path / "rows.jsonl", 3)
-            fill_disk(monkeypatch)
-            said = r"env\.data_path_to_save_groups: .*rows\.jsonl: .*No space left"
-            with pytest.raises(RunError, match=said):
-                await env.process_manager()
-            return env.ledger
-
-    ledger = asyncio.run(run())
-    assert ledger.outcomes["written"] == 0 and ledger.in_flight == 0
+async def test_a_disk_that_takes_no_row_ends_it_with_a_sentence(tmp_path, monkeypatch):
+    env = process_env(tmp_path, 3)
+    fill_disk(monkeypatch)
+    said = r"env\.data_path_to_save_groups: .*rows\.jsonl: .*No space left"
+    with pytest.raises(RunError, match=said):
+        await env.process_manager()
+    assert env.ledger.outcomes["written"] == 0 and env.ledger.in_flight == 0
 
 
 # -- bad bytes -------------------------------------------------------------------------
@@ -103,25 +86,20 @@ def test_a_disk_that_takes_no_row_ends_it_with_a_sentence(tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     ("fault", "text"), [("nasty_text", LONE), ("endless_text", ENDLESS_TEXT)]
 )
-def test_bad_text_is_kept_as_it_is_in_rows_and_dumps(fault, text, tmp_path):
-    async def run():
-        async with inference_server(always(fault)) as server:
-            env = process_env(
-                server.url,
-                tmp_path / "rows.jsonl",
-                3,
-                "openai",
-                tasks=["gcd"],
-                max_token_length=4096,
-                data_dumps_dir=str(tmp_path / "dumps"),
-                dump_rollouts=True,
-                dump_failed_rollouts=True,
-                rollout_save_score_threshold=0.0,
-            )
-            await env.process_manager()
-
-    asyncio.run(run())
-    rows = list(read_groups(tmp_path / "rows.jsonl"))
+async def test_bad_text_is_kept_as_it_is_in_rows_and_dumps(fault, text, tmp_path):
+    async with inference_server(always(fault)) as server:
+        _, rows = await processed(
+            tmp_path,
+            3,
+            server.url,
+            "openai",
+            tasks=["gcd"],
+            max_token_length=4096,
+            data_dumps_dir=str(tmp_path / "dumps"),
+            dump_rollouts=True,
+            dump_failed_rollouts=True,
+            rollout_save_score_threshold=0.0,
+        )
     dumped = [g for p in (tmp_path / "dumps").glob("r*") for g in read_groups(p)]
     assert len(rows) == len(dumped) == 3
     in_rows = {m[-1]["content"] for row in rows for m in row["messages"]}

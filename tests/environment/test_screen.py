@@ -18,18 +18,10 @@ TASKS = ["acre", "chain_sum", "gcd"]
 EACH = 6
 
 
-def argv_of(folder, url, groups=EACH, **changes):
-    given = {"tasks": ",".join(TASKS), "complexity_mode": "random"} | changes
+def screen(folder, url, *more, groups=EACH):
+    options = options_of(url, tasks=",".join(TASKS), complexity_mode="random")
     out = f"--out={folder / 'screen.yaml'}"
-    return [*options_of(url, **given), out, f"--groups={groups}"]
-
-
-def screen(folder, url, *more, **given):
-    return run_main(["screen", *argv_of(folder, url, **given), *more])
-
-
-def rows_of(folder):
-    return list(read_groups(folder / "screen.jsonl"))
+    return run_main(["screen", *options, out, f"--groups={groups}", *more])
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +32,7 @@ def done(tmp_path_factory):
 
 def test_each_task_has_its_groups_at_levels_that_lie_evenly(done):
     folder, status = done
-    rows = rows_of(folder)
+    rows = list(read_groups(folder / "screen.jsonl"))
     assert status == 0
     assert collections.Counter(row["task"] for row in rows) == dict.fromkeys(
         TASKS, EACH

@@ -12,35 +12,28 @@ from tests.support.parts import (
     free_port,
     until,
 )
+from tests.support.real_api import EndsError
 from tests.support.runs import completions_of, serve, trainer_config
 from tests.support.stock_api import running_api
-
-
-def served(api, url, steps=4, trainer_changes=None, **changes):
-    """Serve for some steps; return the environment and the trainer's counts."""
-    env = build_env(url, rollout_server_url=api, total_steps=steps, **changes)
-    config = trainer_config(api, steps, **(trainer_changes or {}))
-    return env, asyncio.run(serve(env, config, steps))
-
 
 # -- the ledger ------------------------------------------------------------------------
 
 
-def test_every_queried_rollout_has_one_outcome_and_every_group_can_be_trained_on(
-    api_url,
-    monkeypatch,
+async def test_every_queried_rollout_has_one_outcome_and_every_group_can_be_trained_on(
+    api_url, monkeypatch
 ):
     completions = completions_of(monkeypatch)
-    env, counts = served(
-        api_url,
+    env = build_env(
         SIMULATED,
-        steps=8,
-        trainer_changes={"batch_size": 64, "group_size": 8, "max_token_len": 8192},
+        rollout_server_url=api_url,
+        total_steps=8,
         tasks=None,
         group_size=8,
         max_token_length=8192,
         num_workers=2,
     )
+    limits = {"batch_size": 64, "group_size": 8, "max_token_len": 8192}
+    counts = await serve(env, trainer_config(api_url, 8, **limits), 8)
     assert (counts.groups, counts.rollouts) == (64, 512)
     assert (counts.invalid_groups, counts.faults) == (0, {})
     ledger = env.metrics.ledger
@@ -56,57 +49,43 @@ def test_every_queried_rollout_has_one_outcome_and_every_group_can_be_trained_on
 
 
 @pytest.mark.processes
-def test_an_api_that_comes_up_late_is_waited_for(impatient, logged):
-    async def run():
-        port = free_port()
-        url = f"http://127.0.0.1:{port}"
-        env = build_env(SIMULATED, rollout_server_url=url, total_steps=2)
-        serving = asyncio.create_task(env.env_manager())
-        await until(
-            lambda: env._session.events["api_retries"] >= 2,
-            "the environment has tried twice",
-        )
-        async with running_api(port) as api:
-            trainer = StandInTrainer(trainer_config(api, 2))
-            await asyncio.wait_for(asyncio.gather(trainer.run(2), serving), GUARD_S)
-        return trainer.counts, url
-
-    counts, url = asyncio.run(run())
-    assert counts.groups == 8
+async def test_an_api_that_comes_up_late_is_waited_for(impatient, logged):
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    env = build_env(SIMULATED, rollout_server_url=url, total_steps=2)
+    serving = asyncio.create_task(env.env_manager())
+    await until(lambda: env._session.events["api_retries"] >= 2, "it has tried twice")
+    async with running_api(port) as api:
+        trainer = StandInTrainer(trainer_config(api, 2))
+        await asyncio.wait_for(asyncio.gather(trainer.run(2), serving), GUARD_S)
+    assert trainer.counts.groups == 8
     said = [r.getMessage() for r in logged.records if url in r.getMessage()]
     assert len(said) == 2  # one line when it is down, one when it answers again
     assert "run-api" in said[0]
 
 
 @pytest.mark.processes
-def test_a_restarted_api_gets_groups_again(impatient):
-    async def run():
-        port = free_port()
-        async with running_api(port) as api:
-            env = build_env(SIMULATED, rollout_server_url=api, total_steps=1000)
-            serving = asyncio.create_task(env.env_manager())
-            first = StandInTrainer(trainer_config(api, 4))
-            await asyncio.wait_for(first.run(2), GUARD_S)
-        async with running_api(port) as api:
-            trainer = StandInTrainer(trainer_config(api, 4))
-            await asyncio.wait_for(trainer.run(3), GUARD_S)
-            serving.cancel()
-            await asyncio.gather(serving, return_exceptions=True)
-        return trainer.counts, env.metrics
-
-    counts, metrics = asyncio.run(run())
+async def test_a_restarted_api_gets_groups_again(impatient):
+    port = free_port()
+    async with running_api(port) as api:
+        env = build_env(SIMULATED, rollout_server_url=api, total_steps=1000)
+        serving = asyncio.create_task(env.env_manager())
+        first = StandInTrainer(trainer_config(api, 4))
+        await asyncio.wait_for(first.run(2), GUARD_S)
+    async with running_api(port) as api:
+        trainer = StandInTrainer(trainer_config(api, 4))
+        counts = await asyncio.wait_for(trainer.run(3), GUARD_S)
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
     assert (counts.steps, counts.invalid_groups) == (3, 0)
-    assert metrics.ledger.in_flight == 0
+    assert env.metrics.ledger.in_flight == 0
 
 
 async def test_an_evaluation_that_fails_does_not_end_the_run_and_is_logged(logged):
-    class FailingError(RuntimeError):
-        pass
-
     env = build_env(steps_per_eval=2)
 
     async def evaluate():
-        raise FailingError("no luck")
+        raise EndsError
 
     env.evaluate = evaluate
     env.status_dict = {"current_step": 3}
@@ -114,4 +93,4 @@ async def test_an_evaluation_that_fails_does_not_end_the_run_and_is_logged(logge
     await asyncio.wait([env.eval_runner])
     await asyncio.sleep(0)
     await env.close()
-    assert any(r.exc_info and r.exc_info[0] is FailingError for r in logged.records)
+    assert any(r.exc_info and r.exc_info[0] is EndsError for r in logged.records)

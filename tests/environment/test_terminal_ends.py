@@ -7,7 +7,6 @@ take is their start.
 import asyncio
 import re
 import signal
-from typing import NamedTuple
 
 import pytest
 
@@ -35,37 +34,19 @@ def interrupted(terminal):
     terminal.wait_for_end()
 
 
-class Servers(NamedTuple):
-    api: str
-    answering: str
-    hanging: str
-
-
-def serve(servers):
-    settings = {
-        "rollout_server_url": servers.api,
-        "total_steps": 10**6,
-        "dump_rollouts": "true",
-        "rollout_save_score_threshold": 0.0,
-        "data_dumps_dir": "dumps",
-        "tasks": "gcd,chain_sum",
-    }
-    return ["serve", *options_of(servers.answering, **settings)]
-
-
 def hanging(command, setting, path):
-    return lambda servers: [command, *options_of(servers.hanging, **{setting: path})]
+    return lambda world: [command, *options_of(world.hanging, **{setting: path})]
 
 
-def always_the_same(*argv):
-    return lambda servers: argv
-
-
-DEMO = always_the_same("demo", "--steps", 1000, "--dumps", "dumps")
+DEMO = ("demo", "--steps", 1000, "--dumps", "dumps")
 RUNS = {
     "the demo runs": (DEMO, has_dumped, interrupted),
     "the demo is killed": (DEMO, has_dumped, Terminal.kill),
-    "serve is closed": (serve, has_dumped, Terminal.close),
+    "serve is closed": (
+        lambda world: world.argv(world.answering),
+        has_dumped,
+        Terminal.close,
+    ),
     "process": (
         hanging("process", "data_path_to_save_groups", "data/rows.jsonl"),
         "━",
@@ -76,9 +57,9 @@ RUNS = {
         "evaluation ",
         interrupted,
     ),
-    "doctor": (always_the_same("doctor"), "doctor: ", interrupted),
+    "doctor": (("doctor",), "doctor: ", interrupted),
     "run-api": (
-        always_the_same("run-api", "--host=127.0.0.1", "--port=0"),
+        ("run-api", "--host=127.0.0.1", "--port=0"),
         "ready on",
         interrupted,
     ),
@@ -89,8 +70,9 @@ INTERRUPTED = [name for name, (*_, end) in RUNS.items() if end is interrupted]
 CLOSED_IN_ORDER = ["the demo runs", "serve is closed"]
 
 
-def run_one(folder, servers, command, condition, end):
-    terminal = Terminal(folder, *command(servers))
+def run_one(folder, world, command, condition, end):
+    argv = command(world) if callable(command) else command
+    terminal = Terminal(folder, *argv)
     try:
         terminal.wait_for(condition)
         end(terminal)
@@ -107,9 +89,9 @@ async def run_all(folder):
         inference_server(always("")) as answering,
         inference_server(always("hang")) as never,
     ):
-        servers = Servers(world.api, answering.url, never.url)
+        world.answering, world.hanging = answering.url, never.url
         runs = [
-            asyncio.to_thread(run_one, folder / name, servers, *how)
+            asyncio.to_thread(run_one, folder / name, world, *how)
             for name, how in RUNS.items()
         ]
         return await asyncio.gather(*runs, return_exceptions=True)

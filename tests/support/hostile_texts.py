@@ -6,9 +6,8 @@ Each text is fixed: no randomness, the same in every run. Where a text tries to 
 trace it names `@FOLDER@` and `@PORT@`; `armed` puts a real folder and a listening port
 in their places, so that an execution is seen from outside.
 
-Kinds: code (what an evaluator would run), names (ways to reach code by names), numbers,
-powers, nesting, size, characters, patterns (for regular expressions), json, moves,
-logic, tags, gamed (constants and tricks that have scored).
+Kinds are the keys of `KINDS`: code and python is what an evaluator would run, sympy and
+alike are ways to reach code by names, gamed are constants and tricks that have scored.
 """
 
 import dataclasses
@@ -23,10 +22,9 @@ ENVIRONMENT_MARK = "HOSTILE_TEXT_WAS_HERE"
 
 @dataclasses.dataclass(frozen=True)
 class HostileText:
-    """One text, with its placeholders."""
+    """One text, with its placeholders; its name begins with its kind."""
 
     name: str
-    kind: str
     text: str
 
 
@@ -278,28 +276,26 @@ def _look_alikes():
     yield "dunder_wide", "_\uff3fimport_\uff3f('o\u017f')"
 
 
-def _collected():
-    groups = (
-        ("code", "code", dict(_formatted_code())),
-        ("python", "code", CODE),
-        ("sympy", "names", SYMPY),
-        ("alike", "names", dict(_look_alikes())),
-        ("power", "powers", POWERS),
-        ("number", "numbers", NUMBERS),
-        ("nesting", "nesting", NESTING),
-        ("character", "characters", CHARACTERS),
-        ("pattern", "patterns", PATTERNS),
-        ("json", "json", JSON),
-        ("moves", "moves", MOVES),
-        ("logic", "logic", LOGIC),
-        ("tags", "tags", TAGS),
-        ("gamed", "gamed", GAMED),
-        ("megabyte", "size", MEGABYTES),
-    )
-    for prefix, kind, texts in groups:
-        for name, text in texts.items():
-            yield HostileText(f"{prefix}:{name}", kind, text)
-
-
-HOSTILE = list(_collected())
+KINDS = {
+    "code": dict(_formatted_code()),
+    "python": CODE,
+    "sympy": SYMPY,
+    "alike": dict(_look_alikes()),
+    "power": POWERS,
+    "number": NUMBERS,
+    "nesting": NESTING,
+    "character": CHARACTERS,
+    "pattern": PATTERNS,
+    "json": JSON,
+    "moves": MOVES,
+    "logic": LOGIC,
+    "tags": TAGS,
+    "gamed": GAMED,
+    "megabyte": MEGABYTES,
+}
+HOSTILE = [
+    HostileText(f"{kind}:{name}", text)
+    for kind, texts in KINDS.items()
+    for name, text in texts.items()
+]
 """All texts."""

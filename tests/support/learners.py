@@ -11,7 +11,7 @@ import math
 import random
 import statistics
 from collections import deque
-from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from rg_env.stream.adaptive_weights import AdaptiveWeights
 from rg_env.stream.curriculum import TaskHistory
@@ -39,7 +39,7 @@ class Learner:
     """
 
     name: str
-    mixture: Callable[[float, int], Sequence[tuple[float, float]]]
+    mixture: object
 
     def accuracy(self, level, number):
         return sum(p * share for p, share in self.mixture(level, number))
@@ -87,12 +87,11 @@ LEARNERS = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Trace:
+class Trace(NamedTuple):
     """Groups until the target was reached, and the distance of each window's mean."""
 
-    reached: int | None
-    off: list[float]
+    reached: object
+    off: list
 
 
 def run_task(

@@ -62,11 +62,6 @@ AutoTokenizer.from_pretrained = _own_tokenizer
 # -- settings --------------------------------------------------------------------------
 
 
-def dumps_folder():
-    """Return where dump files go that no test looks at; it is removed at the end."""
-    return str(Path(tempfile.gettempdir()) / "dumps")
-
-
 def small_run():
     """Return settings with which a run takes little time."""
     return {
@@ -77,7 +72,8 @@ def small_run():
         "max_token_length": 2048,
         "num_workers": 1,
         "steps_per_eval": 0,
-        "data_dumps_dir": dumps_folder(),
+        # No test looks there; it is removed at the end.
+        "data_dumps_dir": str(Path(tempfile.gettempdir()) / "dumps"),
     }
 
 

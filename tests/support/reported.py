@@ -1,9 +1,8 @@
 """Files of each kind that a report reads, written by ourselves."""
 
-import dataclasses
 import json
 from html.parser import HTMLParser
-from typing import Any
+from typing import NamedTuple
 
 from rg_env.line_file import encode_group
 from rg_env.run.group import Rollout
@@ -126,8 +125,7 @@ class _Page(HTMLParser):
             row[-1] = row[-1] or data.strip()
 
 
-@dataclasses.dataclass
-class Page:
+class Page(NamedTuple):
     """What a page says before anything is done with it.
 
     `tables` are title to rows by their headings, with the exact number of a cell;
@@ -135,9 +133,9 @@ class Page:
     from 0 to 1000, the highest at 0.
     """
 
-    tables: dict[str, list[dict[str, str]]]
-    notes: list[str]
-    curves: dict[str, list[Any]]
+    tables: dict
+    notes: list
+    curves: dict
 
 
 def read_page(folder):

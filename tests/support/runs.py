@@ -1,14 +1,17 @@
 """Runs of an environment in this process, and what tests read of its items."""
 
 import asyncio
+import contextlib
 import errno
 import os
 
-from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.demo.simulated_model import SimulatedClient
+from rg_env.demo import simulated_model
+from rg_env.demo.policy import sample_completion
 from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
+from rg_env.line_file import read_groups
 from rg_env.results.rows import ResultFile
-from tests.support.parts import GUARD_S, build_env, rollout
+from rg_env.settings.program_settings import SIMULATED
+from tests.support.parts import GUARD_S, build_env, ready_env, rollout
 
 
 def trainer_config(api="", steps=10**6, **changes):
@@ -33,34 +36,62 @@ async def serve(env, config, steps):
     return trainer.counts
 
 
-def process_env(url, path, groups, kind="vllm", cls=ReasoningGymEnv, **changes):
+def process_env(folder, groups, url=SIMULATED, kind="vllm", **changes):
     """Build an environment whose `process_manager` writes some groups to a file."""
     given = {"ensure_scores_are_not_same": False, "include_messages": True}
-    given["data_path_to_save_groups"] = str(path)
-    env = build_env(url, kind, cls, **(given | changes))
+    given["data_path_to_save_groups"] = str(folder / "rows.jsonl")
+    env = build_env(url, kind, **(given | changes))
     env.n_groups_to_process, env.group_size_to_process = groups, env.config.group_size
     return env
 
 
-async def status_of(work):
-    try:
-        await work
-    except SystemExit as end:
-        return end.code
-    return 0
+async def processed(folder, groups, *server, **changes):
+    """Run `process`; return the environment and the rows of its file."""
+    env = process_env(folder, groups, *server, **changes)
+    await env.process_manager()
+    return env, list(read_groups(env.jsonl_writer.path))
 
 
-def completions_of(monkeypatch):
-    """Return a list of all completions that the simulated model writes from now on."""
-    written, ask = [], SimulatedClient.ask
+async def evaluated(folder, status=0, **changes):
+    """Run `evaluate` with the simulated model to an end with this status."""
+    env = build_env(SIMULATED, data_dir_to_save_evals=str(folder), **changes)
+    with contextlib.suppress(SystemExit):
+        await env._run_evaluate()
+    assert env.exit_status == status
 
-    async def noted(*args):
-        completions = await ask(*args)
-        written.extend(completions)
-        return completions
 
-    monkeypatch.setattr(SimulatedClient, "ask", noted)
-    return written
+def samples(folder):
+    return list(read_groups(folder / "samples.jsonl"))
+
+
+def with_env(work, **changes):
+    """Do work with an environment that is set up, and close it."""
+
+    async def run():
+        async with ready_env(**changes) as env:
+            return await work(env)
+
+    return asyncio.run(run())
+
+
+def completions_of(monkeypatch, write=sample_completion):
+    """Return a list of what the simulated model is asked for from now on.
+
+    It is written by a function, of which an error is that of a server.
+    """
+    asked = []
+
+    def noted(known, *how):
+        asked.append(known)
+        return write(known, *how)
+
+    monkeypatch.setattr(simulated_model, "sample_completion", noted)
+    return asked
+
+
+def always_wrong(*how):
+    """Write a completion without knowing the answer."""
+    return "<answer>x</answer>", "wrong"
 
 
 def fill_disk(monkeypatch):

@@ -34,10 +34,13 @@ class Served:
         self.loop.call_soon_threadsafe(self._task.cancel)
         self._thread.join()
 
-    def connect(self, source="127.0.0.1"):
+    @property
+    def url(self):
+        return "http://{}:{}".format(*self.address)
+
+    def connect(self):
         """Return a connection that is closed with its context."""
-        to = (self.address, GUARD_S, (source, 0))
-        return contextlib.closing(socket.create_connection(*to))
+        return contextlib.closing(socket.create_connection(self.address, GUARD_S))
 
     def request(self, method, path, body=None, **headers):
         """Return the status, the body as JSON, and the headers of a reply."""

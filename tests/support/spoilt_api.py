@@ -6,7 +6,6 @@ through it and suffer; the trainer asks the real one.
 
 import asyncio
 import contextlib
-import gzip
 
 import aiohttp
 from aiohttp import web
@@ -16,7 +15,7 @@ from tests.support.web_apps import serve_app
 
 MAX_BODY_BYTES = 64 * 1024**2
 TIMEOUT_S = 20.0
-KEPT_HEADERS = ("Content-Type", "Content-Encoding")
+JSON = {"Content-Type": "application/json"}
 
 
 class SpoiltApi:
@@ -25,7 +24,6 @@ class SpoiltApi:
     def __init__(self, script, url, only=None):
         self._url = url
         self._only = only
-        self._http = None
         self.faults = faults.Faults(script)
 
     async def hand_on(self, request):
@@ -36,7 +34,7 @@ class SpoiltApi:
         if reply is not None:
             return reply
         try:
-            body = await _read_as_sent(request)
+            body = await request.read()  # unpacked
         except ConnectionResetError:  # the environment was killed
             return web.Response(status=400)
         try:
@@ -50,33 +48,18 @@ class SpoiltApi:
         return web.Response(body=body, status=status, content_type="application/json")
 
     async def _ask(self, request, body):
-        if self._http is None:
-            timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
-            self._http = aiohttp.ClientSession(timeout=timeout, auto_decompress=False)
+        timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
         url = self._url + request.path_qs
-        headers = {k: request.headers[k] for k in KEPT_HEADERS if k in request.headers}
-        async with self._http.request(
-            request.method, url, data=body, headers=headers
-        ) as served:
+        async with (
+            aiohttp.ClientSession(timeout=timeout) as http,
+            http.request(request.method, url, data=body, headers=JSON) as served,
+        ):
             return served.status, await served.read()
-
-    async def close(self, app):
-        if self._http is not None:
-            await self._http.close()
 
     def app(self):
         app = web.Application(client_max_size=MAX_BODY_BYTES)
         app.router.add_route("*", "/{path:.*}", self.hand_on)
-        app.on_cleanup.append(self.close)
         return app
-
-
-async def _read_as_sent(request):
-    """Return a body, unpacked by aiohttp, packed again as its header says."""
-    body = await request.read()
-    if request.headers.get("Content-Encoding") == "gzip":
-        return gzip.compress(body, 1)
-    return body
 
 
 @contextlib.asynccontextmanager

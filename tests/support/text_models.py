@@ -9,14 +9,12 @@ import functools
 import math
 import random
 import re
-from collections.abc import Sequence
 
 from tokenizers import Tokenizer
 
 from rg_env.installation import TOKENIZER_FOLDER
 
 MAX_KNOWN_TEXTS = 512
-
 
 START, END = "<|im_start|>", "<|im_end|>"
 
@@ -46,8 +44,8 @@ class Generation:
     """One completion; the end token is among its tokens."""
 
     text: str
-    token_ids: Sequence[int]
-    logprobs: Sequence[float | None]
+    token_ids: list
+    logprobs: list
     finish_reason: str
 
 
@@ -66,11 +64,11 @@ def cut_text(tokenizer, text, max_tokens):
 
 
 class TextModel:
-    """A model whose texts somebody else writes, with logprobs of their own."""
+    """A model whose texts are those of a function of a question and their number."""
 
-    def __init__(self, texts, seed=0):
+    def __init__(self, texts):
         self._texts = texts
-        self._rng = random.Random(seed)
+        self._rng = random.Random(0)
         cut = functools.partial(cut_text, ChatTokenizer())
         self._cut = functools.lru_cache(maxsize=MAX_KNOWN_TEXTS)(cut)
 
@@ -100,8 +98,8 @@ def solve(question):
 class Arithmetic:
     """About half of its completions hold the solution."""
 
-    def __init__(self, seed=0):
-        self._rng = random.Random(seed)
+    def __init__(self):
+        self._rng = random.Random(0)
 
     def __call__(self, question, n):
         right = solve(question)

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import subprocess
 import sys
 import time
@@ -46,11 +45,6 @@ class Run:
     def said(self):
         return self._said.read_text()
 
-    @property
-    def status(self):
-        """The exit status, None while it lives."""
-        return self._process.poll()
-
     async def end(self, *signals):
         """Send signals, each when the one before has been heard, and wait for the end.
 
@@ -63,9 +57,10 @@ class Run:
             if i:
                 await until(lambda: "; a second signal" in self.said, "it hears")
             self._process.send_signal(number)
-        await until(lambda: self.status is not None, f"{self.pid} ends")
+        await until(lambda: self._process.poll() is not None, f"{self.pid} ends")
         seconds = time.monotonic() - began
-        return self.status, seconds, await asyncio.to_thread(left_alive, started)
+        left = await asyncio.to_thread(left_alive, started)
+        return self._process.returncode, seconds, left
 
     def kill(self):
         self._process.kill()
@@ -73,16 +68,16 @@ class Run:
 
 
 class World:
-    """Environments, which do not outlive it, and the newest API with its trainer."""
+    """Environments, which do not outlive it, and the newest API with a trainer."""
 
     def __init__(self, folder):
-        self.folder, self.api, self.trainer = folder, NOWHERE, None
+        self.folder, self.api = folder, NOWHERE
         self.runs = []
 
     @contextlib.asynccontextmanager
     async def with_api(self, **trainer):
         config = trainer_config(steps=WITHOUT_END, **trainer)
-        async with trained_api(config, api=running_api()) as (self.api, self.trainer):
+        async with trained_api(config, api=running_api()) as (self.api, _):
             yield
 
     async def __aenter__(self):
@@ -92,19 +87,24 @@ class World:
         for run in self.runs:
             run.kill()
 
-    def start(self, server_url, name="env", *, has_slow_end=False, **changes):
+    def argv(self, server_url, **changes):
         settings = {
             "rollout_server_url": self.api,
             "total_steps": 10**6,
             "dump_rollouts": "true",
             "rollout_save_score_threshold": 0.0,
+            "data_dumps_dir": "dumps",
+            "tasks": "gcd,chain_sum",
+        }
+        return ["serve", *options_of(server_url, **(settings | changes))]
+
+    def start(self, server_url, name="env", *, has_slow_end=False, **changes):
+        settings = {
             "data_dumps_dir": self.folder / "dumps",
             "min_batch_allocation": 0.1,
             "max_batches_offpolicy": 0,
-            "tasks": "gcd,chain_sum",
         }
-        options = options_of(server_url, **settings | changes)
-        argv = ["serve", *options]
+        argv = self.argv(server_url, **(settings | changes))
         run = Run(self.folder / name, argv, has_slow_end=has_slow_end)
         self.runs.append(run)
         return run
@@ -113,10 +113,6 @@ class World:
         found = self.folder.rglob("step-*.json")
         return sorted(found, key=lambda path: path.stat().st_mtime_ns)
 
-    def last_state(self):
-        return json.loads(self.checkpoints()[-1].read_text())
-
-    def dumped(self, kind="rollouts", folder="dumps"):
-        pattern = f"{folder}/**/reasoning_gym_environment_{kind}_*.jsonl"
-        paths = self.folder.glob(pattern)
+    def dumped(self, kind="rollouts"):
+        paths = self.folder.glob(f"dumps/**/reasoning_gym_environment_{kind}_*.jsonl")
         return [group for path in paths for group in read_groups(path)]
