@@ -6,6 +6,7 @@
 set -u
 out=${OUT:-data}
 mkdir -p "$out"
+export PYTHONPATH=.:${PYTHONPATH:-}
 study="python3 -u examples/smollm2/rewards.py smollm2"
 timeout "${MINUTES:-12}m" $study 100 101 102 2>&1 | tee "$out/cells.log"
 $study --print >"$out/smollm2.md"

@@ -1,0 +1,20 @@
+"""The parts of the library that examples use; test_docs_pages.py tests that they exist."""
+
+import ast
+
+import pytest
+
+from rg_env.installation import PROJECT
+
+PRIVATE = {"ray_serve.py", "small_llama.py", "roman_numerals.py"}
+"""Examples of a part of the library that has no public name."""
+
+FILES = sorted((PROJECT / "examples").rglob("*.py"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(PROJECT)))
+def test_an_example_imports_public_names(file):
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("rg_env"):
+            is_public = node.module.split(".")[1:2] in ([], ["adapters"])
+            assert is_public or file.name in PRIVATE
