@@ -168,7 +168,7 @@ def test_an_honest_form_is_admitted(task, answer):
 def test_no_code_and_no_explosion_reaches_an_evaluator(task):
     admitted = [text.name for text in HOSTILE if rejection(task, text.text) is None]
     kinds = {name.partition(":")[0] for name in admitted}
-    values = {"numbers", "characters", "patterns", "json", "moves", "size"}
+    values = {"number", "character", "pattern", "json", "moves", "megabyte"}
     assert kinds - {"gamed"} <= (values if task in LISTS else set())
 
 
