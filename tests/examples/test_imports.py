@@ -1,4 +1,4 @@
-"""The parts of the library that examples use; test_docs_pages.py tests that they exist."""
+"""The parts of the library that examples use, which are public."""
 
 import ast
 
