@@ -315,12 +315,11 @@ def show(
 # -- doctor ----------------------------------------------------------------------------
 
 
-def remarks(tasks: Sequence[TaskInfo]) -> list[str]:
+def remarks(tasks: Sequence[TaskInfo], other_scorers: Sequence[str]) -> list[str]:
     """Return what differs from the library's release that the corrections are for."""
-    unlike = [info.name for info in tasks if not info.has_known_scorer]
     english = [info.name for info in tasks if info.languages == ("en",)]
     scorer = f"another scorer than that of reasoning-gym {LIBRARY_VERSION}"
-    each = ((scorer, unlike), ("not translated, always in English", english))
+    each = ((scorer, other_scorers), ("not translated, always in English", english))
     return [f"{what}: {', '.join(names)}" for what, names in each if names]
 
 
@@ -338,7 +337,9 @@ def doctor(names: Sequence[str], task_modules: Sequence[str], items: int) -> int
     cores = os.cpu_count() or 1
     places = asyncio.Semaphore(2 * cores)
 
-    async def check_all() -> tuple[LibraryDescription, dict[str, str | None]]:
+    async def check_all() -> tuple[
+        LibraryDescription, dict[str, str | None], list[str]
+    ]:
         library = await read_library(pool)
         tasks = chosen_tasks(library, names)
 
@@ -350,19 +351,22 @@ def doctor(names: Sequence[str], task_modules: Sequence[str], items: int) -> int
 
         with WorkProgress("doctor", len(tasks), "tasks") as progress:
             faults = await asyncio.gather(*map(check, tasks))
-        return library, dict(zip(tasks, faults, strict=True))
+        others = await pool.run(
+            worker_jobs.other_scorers, tasks, deadline_s=SOLVE_DEADLINE_S
+        )
+        return library, dict(zip(tasks, faults, strict=True)), others
 
     # A process of the second pool must make the same items.
     with (
         workers(max(1, cores - 1), task_modules) as pool,
         workers(1, task_modules) as other,
     ):
-        library, faults = shutdown.run(check_all())
+        library, faults, others = shutdown.run(check_all())
         layers = ", ".join(pool.sandbox_layers)
     failed = {task: fault for task, fault in faults.items() if fault}
     for task, fault in failed.items():
         print(f"{task}: {printable(fault)}")
-    for remark in remarks([library.tasks[task] for task in faults]):
+    for remark in remarks([library.tasks[task] for task in faults], others):
         print(remark)
     packages = [f"reasoning-gym {library.version}"]
     with contextlib.suppress(metadata.PackageNotFoundError):

@@ -58,7 +58,6 @@ class TaskInfo:
     has_curriculum: bool
     asks: str = ""  # the first docstring line of a user's own dataset
     languages: tuple[str, ...] = ()  # of questions; none in a version with one language
-    has_known_scorer: bool = True  # that of the release that `scorer_fixes` corrects
 
 
 @dataclasses.dataclass(frozen=True)
@@ -194,11 +193,9 @@ def _task_info(name: str, dataset_cls: type, config_cls: type) -> TaskInfo:
     parts = dataset_cls.__module__.split(".")
     category = parts[1] if len(parts) >= 3 else "other"
     asks = ""
-    is_own = name in OWN_TASKS
-    if is_own:
+    if name in OWN_TASKS:
         category = OWN_CATEGORY
         asks = (dataset_cls.__doc__ or "").strip().partition("\n")[0]
-    scorer = source_digest(getattr(dataset_cls, "score_answer", None))
     defaults = defaults_of(config_cls)
     parameters = {
         field.name: repr(defaults[field.name]) if field.name in defaults else "required"
@@ -211,8 +208,7 @@ def _task_info(name: str, dataset_cls: type, config_cls: type) -> TaskInfo:
         parameters=parameters,
         has_curriculum=name in load_factory().CURRICULA,
         asks=asks,
-        languages=() if is_own else _languages(name, dataset_cls),
-        has_known_scorer=is_own or scorer == SCORERS.get(name),
+        languages=_languages(name, dataset_cls),
     )
 
 
@@ -220,11 +216,22 @@ def _languages(task: str, dataset_cls: type) -> tuple[str, ...]:
     # The multilingual version accepts the parameter `languages` for every task, and
     # ignores it in those that are not translated.
     multilingual = sys.modules.get(f"{PACKAGE}.multilingual")
-    if multilingual is None:
+    if multilingual is None or task in OWN_TASKS:
         return ()
     if not issubclass(dataset_cls, multilingual.MultilingualProceduralDataset):
         return ("en",)
     return tuple(multilingual.TranslationManager().get_available_languages(task))
+
+
+def other_scorers(tasks: Iterable[str]) -> list[str]:
+    """Return the tasks whose scorers are not those that `scorer_fixes` corrects."""
+    classes = load_factory().DATASETS
+    return [
+        task
+        for task in tasks
+        if task not in OWN_TASKS
+        and source_digest(classes[task][0].score_answer) != SCORERS.get(task)
+    ]
 
 
 @functools.cache

@@ -204,11 +204,11 @@ def test_foreign_text_is_neither_wrapped_nor_read_as_markup_nor_steers_the_termi
 def test_the_check_names_what_is_not_translated_and_what_has_another_scorer():
     tasks = [
         TaskInfo("gcd", "arithmetic", {}, True, languages=("de", "en")),
-        TaskInfo("jugs", "games", {}, True, languages=("en",), has_known_scorer=False),
+        TaskInfo("jugs", "games", {}, True, languages=("en",)),
     ]
-    scorer, language = command.remarks(tasks)
+    scorer, language = command.remarks(tasks, ["jugs"])
     assert scorer.endswith(": jugs") and language.endswith("always in English: jugs")
-    assert command.remarks([INFO]) == []
+    assert command.remarks([INFO], []) == []
 
 
 @pytest.mark.processes
