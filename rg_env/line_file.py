@@ -74,6 +74,11 @@ class LineFile:
         self._file = file
         return self
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it is open, and nobody has removed it since."""
+        return self._file is not None and self._is_in_place(self._file)
+
     def _is_in_place(self, file: BinaryIO) -> bool:
         try:
             return os.path.samestat(os.fstat(file.fileno()), self.path.stat())
@@ -91,7 +96,7 @@ class LineFile:
         Raises:
             OSError: The disk refuses it.
         """
-        if self._file is None or not self._is_in_place(self._file):
+        if not self.is_open:
             self.open()
         self.cut()
         try:

@@ -8,9 +8,13 @@ import json
 import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from rg_env.executor import in_thread
 from rg_env.line_file import LineFile, encode_group
+from rg_env.places import check_writable
 from rg_env.results.rows import SAMPLES, ResultFile, result_files
 from rg_env.results.samples import Row
 from rg_env.results.terminal import WorkProgress
@@ -33,6 +37,34 @@ def _key_of(row: Row) -> str:
 def _brief(row: Row) -> Row:
     """Return a line without what is on disk and need not be kept in memory."""
     return {name: value for name, value in row.items() if name != "messages"}
+
+
+def _scored(file: LineFile) -> dict[str, Row]:
+    """Return the scored samples by their keys, and cut off those without a score.
+
+    They come last, and are tried again.
+    """
+    found = {}
+    damaged = 0
+    at = 0
+    end = 0
+    with file.path.open("rb") as lines:
+        for line in lines:
+            at += len(line)
+            try:
+                row = msgspec.json.decode(line, type=dict[str, Any])
+            except (ValueError, RecursionError):
+                damaged += 1
+            else:
+                if row.get("score") is None:
+                    continue
+                found[_key_of(row)] = _brief(row)
+            end = at
+    if damaged:
+        logger.warning("%s: %d lines are no samples", file.path, damaged)
+    file.end = end
+    file.cut()
+    return found
 
 
 class EvaluationFiles:
@@ -84,7 +116,10 @@ class EvaluationFiles:
         scored = {}
         if self._wanted is not None:
             scored = await in_thread(self._begin, Path(self._wanted))
-        self._rows = [scored.get(_key_of(row)) for row in self.known]
+        self._rows: list[Row | None] = [
+            {**scored[key], **row} if (key := _key_of(row)) in scored else None
+            for row in self.known
+        ]
         self._scores = [float(row["score"]) for row in self.rows]
         self.missing = [i for i, row in enumerate(self._rows) if row is None]
         return self
@@ -120,23 +155,16 @@ class EvaluationFiles:
 
         Returns the scored samples that are there.
         """
-        self._file = ResultFile(wanted / SAMPLES, self._settings)
-        try:
-            without = Affects.ROWS if self._resumes else None
-            for file in result_files(wanted, SAMPLES, self._settings, without):
-                self._file = file
-                if not file.end or not file.path.with_name(NUMBERS).exists():
-                    break
-            with self._file.path.open(encoding="utf-8") as lines:
-                rows = map(_brief, map(json.loads, lines))
-                there = {_key_of(r): r for r in rows if r.get("score") is not None}
-        except OSError as error:
-            if self._resumes:
-                raise
-            logger.error("env.data_dir_to_save_evals: %s", error)
-            return {}
+        without = Affects.ROWS if self._resumes else None
+        for file in result_files(wanted, SAMPLES, self._settings, without):
+            self._file = file
+            if not file.end or not file.path.with_name(NUMBERS).exists():
+                break
+        if self._resumes:
+            check_writable("env.data_dir_to_save_evals", file.path)
+        there = _scored(file) if file.is_open else {}
         text = "samples go to %s: %d of %d are there"
-        logger.info(text, self._file.path.parent, len(there), len(self.known))
+        logger.info(text, file.path.parent, len(there), len(self.known))
         return there
 
     async def take(self, group: Group) -> None:

@@ -102,9 +102,11 @@ class ResultFile(LineFile):
 
     def append(self, line: bytes) -> None:
         """Append a whole line or nothing."""
-        if self.end == 0 and self._settings:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            settings_path(self.path).write_text(self._settings, encoding="utf-8")
+        if not self.is_open:
+            self.open()
+        beside = settings_path(self.path)
+        if self._settings and (self.end == 0 or not beside.exists()):
+            beside.write_text(self._settings, encoding="utf-8")
         super().append(line)
 
 
@@ -115,6 +117,7 @@ def result_files(
 
     They are `wanted` and its numbered names, or are called `inside` and are in these
     folders. Settings that affect `without` may differ; with None, nothing is continued.
+    The first name that is free and cannot be opened is yielded closed.
     """
     suffix = "" if inside else wanted.suffix  # the dot of a folder begins none
     for number in itertools.count():
@@ -123,14 +126,16 @@ def result_files(
         file = ResultFile(place / inside, settings)
         why = ""
         try:
-            # Locked before it is read: nobody adds lines in between.
-            file.open()
-            if file.path.stat().st_size:
+            has_lines = file.path.exists() and file.path.stat().st_size > 0
+            if has_lines and without is None:
                 why = "is there"
-            if why and without is not None:
+            else:
+                file.open()
+            # Locked before it is read: nobody adds lines in between.
+            if file.end and without is not None:
                 why = _why_not(settings_path(file.path), settings, without)
-        except BlockingIOError:
-            why = "is being written by another process"
+        except OSError as error:
+            why = f"cannot be written: {error}" if place.exists() else ""
         if why:
             level = logging.DEBUG if without is None else logging.INFO
             logger.log(level, "not continued: %s %s", file.path, why)
