@@ -278,8 +278,9 @@ SETS = """\
 # Evaluation sets
 
 `evaluate` prints a digest of its items. Results with the same digest have the same
-questions in the same order, and the same version of reasoning-gym; prompts, sampling
-and settings of scoring may differ. All tasks, with reasoning-gym {version}:
+questions in the same order, and the same version of reasoning-gym; prompts, sampling,
+our corrections of scores and their settings may differ. All tasks, with reasoning-gym
+{version}:
 
 | Set | Tasks | Items | Digest |
 |---|---|---|---|

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
 from atroposlib.envs.base import BaseEnv
@@ -32,8 +32,9 @@ SEND_TRIES_IF_REFUSED = 3
 # Two minutes for a group at which an API fails that answers everything else.
 SEND_TRIES_IF_FAULTY = 15
 
-# Groups of one request, which is encoded as a whole.
+# Bounds of a request with several groups: the API serves nobody while it reads one.
 MOST_TOGETHER = 8
+MOST_TOKENS_TOGETHER = 65_536
 
 API_KEYS = frozenset(
     {
@@ -45,10 +46,9 @@ API_KEYS = frozenset(
 """The fields of a group that the API keeps; rows for people carry more."""
 
 
-def is_short(groups: Any) -> bool:
-    """Say whether one group, or several, can be encoded in place."""
-    rows = (row for group in listed(groups) for row in group.get("tokens", ()))
-    return sum(map(len, rows)) <= FEW_TOKENS
+def tokens_in(groups: Sequence[Mapping[str, Any]]) -> int:
+    """Return the number of tokens of groups."""
+    return sum(len(row) for group in groups for row in group.get("tokens", ()))
 
 
 class Trainer:
@@ -110,17 +110,24 @@ class Trainer:
 
     async def _send_together(self, groups: list[Any]) -> None:
         """Send groups with all others that wait while a request is under way."""
-        if self._next is None or len(self._waiting) >= MOST_TOGETHER:
+        together = [*self._waiting, *groups]
+        is_full = len(together) > MOST_TOGETHER
+        if self._next is None or is_full or tokens_in(together) > MOST_TOKENS_TOGETHER:
             self._waiting = []
             self._next = asyncio.create_task(self._send_once(self._waiting))
+        request = self._next
         waiting = self._waiting
         waiting += groups
         try:
             # The others still wait if this caller is cancelled.
-            await asyncio.shield(self._next)
+            await asyncio.shield(request)
         except asyncio.CancelledError:
             ids = set(map(id, groups))
             waiting[:] = [each for each in waiting if id(each) not in ids]
+            if not waiting:
+                request.cancel()
+            if not waiting and self._next is request:
+                self._next = None
             raise
 
     async def _send_once(self, groups: list[Any]) -> None:
@@ -151,10 +158,15 @@ class Trainer:
         encode = functools.partial(
             encode_groups, payload if is_list else payload[0], is_far=session.is_far
         )
-        if is_short(payload):
-            body, headers = encode()
-        else:
-            body, headers = await in_thread(encode, release_gil)
+        try:
+            if tokens_in(payload) <= FEW_TOKENS:
+                body, headers = encode()
+            else:
+                body, headers = await in_thread(encode, release_gil)
+        except (TypeError, ValueError) as error:
+            if is_list:  # each alone, and only the one at fault fails
+                raise ApiError(f"a group cannot be encoded: {error}") from error
+            raise
         try:
             # After the encoding: the API may restart meanwhile.
             await session.read_status()
@@ -164,10 +176,12 @@ class Trainer:
         if env_id != session.env_id:
             raise ApiError("registered anew while a group was on its way")
         arrived = session.queue(len(payload))
+        status = session.status
         path = "/scored_data_list" if is_list else "/scored_data"
         try:
             await session.request("POST", path, body, headers)
-            session.note_sent(len(payload))
+            if session.status is status:
+                session.note_sent(len(payload))
         except ApiError as error:
             # Its reply may be lost alone.
             is_known = not error.is_refusal and await session.renew_status()

@@ -171,7 +171,7 @@ def load_yaml(text: str, field: str) -> Any:
         place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "it"
         why = f"{place}: {error.problem or error.context}"
         raise SettingError(why, field) from error
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise SettingError(" ".join(str(error).split()), field) from error
 
 

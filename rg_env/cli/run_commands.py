@@ -106,13 +106,16 @@ def process(command: SettingsCommand, given: ExplicitSettings) -> int:
 def _write_rows(env: Any) -> None:
     """Run `process`; also report the rows of a failed run, unless a signal came."""
     from rg_env.results.report import report_of
+    from rg_env.results.rows import metrics_beside
 
     try:
         asyncio.run(env.process_manager())
     finally:
         path = Path(env.config.data_path_to_save_groups)
         folder = path.with_name(f"{path.name.removesuffix('.jsonl')}_report")
-        if page := report_of([path], folder, title=f"Groups in {path.name}"):
+        # Without rows, the metrics say why.
+        files = [path] if path.exists() else [metrics_beside(path)]
+        if page := report_of(files, folder, title=f"Groups in {path.name}"):
             print(f"rows: {path}\nreport: {page}")
 
 

@@ -59,4 +59,4 @@ def prompt_of(
         ['Answer.', 'Think.']
     """
     prompts = prompts_of(given, answer_format)
-    return prompts[seed % len(prompts)]  # neighbouring seeds are unrelated
+    return prompts[seed % len(prompts)]

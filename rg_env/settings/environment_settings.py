@@ -181,7 +181,8 @@ class RewardSettings(CheckedModel):
     reference answer"""
     partial_credit: bool = True
     """Count scores below 1; if false, they are 0 in rewards, levels, evaluations,
-    metrics and thresholds, and only the outcome `partial` shows them"""
+    metrics and thresholds; the outcome `partial`, `formats` in dumps and `rescore` show
+    them"""
     mask_too_long_completions: bool = True
     """Tell the trainer to set the advantage of truncated rollouts to zero"""
     length_penalty_counts: Lengths = "prompt_and_completion"

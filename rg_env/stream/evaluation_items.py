@@ -31,7 +31,7 @@ from rg_env.errors import LibraryError, SettingError, counted
 from rg_env.library.registry import TASKS
 from rg_env.library.task_check import gold_fault, is_unusable
 from rg_env.stream.draws import Stream
-from rg_env.stream.item import Item, ItemMaker
+from rg_env.stream.item import Item, ItemMaker, digest_of
 from rg_env.stream.sampler import evaluation_seeds
 from rg_env.stream.task_selection import TaskChoice
 from rg_env.task_rules.table import rules_of
@@ -149,11 +149,13 @@ def items_digest(items: Iterable[Item], release: str) -> str:
     the same order, scored by the same version of the library. The digest covers what
     makes each item (task, parameters, seed, place), its question and answer, and
     `release`, because the library's scorers are part of it. It does not cover prompts,
-    sampling and the settings of scoring, which results have beside it.
+    sampling, our corrections of scores and their settings, which results have beside
+    it.
     """
     digest = hashlib.blake2b(release.encode(), digest_size=8)
     for item in items:
-        made_by = [item.task, item.params, item.seed, item.place, item.digest]
+        made_by = [item.task, item.params, item.seed, item.place]
+        made_by.append(item.digest or digest_of(item.entry))
         digest.update(msgspec.json.encode(made_by, order="sorted"))
     return digest.hexdigest()
 
