@@ -58,7 +58,9 @@ class InstallationError(ImportError):
 def _advice(extra: str) -> str:
     """Return how to install what an extra of the package brings."""
     command = f"`pip install 'rg-env[{extra}]'`"
-    if IS_CLONED:
+    if IS_CLONED and extra != ALL:
+        command = f"`pip install '{PROJECT}[{extra}]'`"
+    elif IS_CLONED:
         command = f"`pip install -r {PROJECT}/requirements.txt`, or `make demo`,"
     return f"{command} installs it"
 
@@ -95,7 +97,7 @@ def explain(error: BaseException, extra: str = ALL) -> str | None:
         version = metadata.version("atroposlib")
     except metadata.PackageNotFoundError:
         version = FRAMEWORK
-    if version != FRAMEWORK:
+    if version != FRAMEWORK and extra == ALL:
         found = f"atroposlib {FRAMEWORK} is needed, found {version}"
         return f"{found} ({reason}); {_advice(extra)}"
     package = (getattr(error, "name", None) or "").partition(".")[0]

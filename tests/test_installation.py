@@ -83,6 +83,7 @@ EXPLAINED = {
 def test_an_import_that_fails_is_explained(case):
     error, expected = EXPLAINED[case]
     assert expected in str(installation.explain(error))
+    assert "[export]'` installs it" in str(installation.explain(error, "export"))
 
 
 @pytest.mark.processes

@@ -61,10 +61,12 @@ class Evaluation:
     async def score_of(self, item: Any) -> float:
         """Return the score of a completion of an item, which no metric counts.
 
-        The group that the caller works on, if it works on any, gets the completion. The
-        item is whole, or (entry, dataset).
+        The group of an evaluation that the caller works on, if any, gets the rollout.
+        The item is whole, or (entry, dataset).
         """
-        group = group_at_work.get() or Group()
+        group = group_at_work.get()
+        if group is None or group.ledger is self._env.ledger:  # that of a training
+            group = Group()
         await self._model.complete(group, self._whole(item))
         await self._reward.score(group)
         return float(group.rollouts[0].score)
@@ -82,12 +84,13 @@ class Evaluation:
         """
         group_at_work.set(group)
         value = float(await self._env.rollout_and_score_eval(group.item[-2:]))
-        (rollout,) = group.rollouts or [Rollout()]
-        if not group.rollouts or rollout.score != value:
+        rollout = group.rollouts[0] if group.rollouts else Rollout()
+        if not rollout.outcome or rollout.score != value:
             outcome = outcome_of(value)
-            group.rollouts = [
-                dataclasses.replace(rollout, score=value, reward=value, outcome=outcome)
-            ]
+            rollout = dataclasses.replace(
+                rollout, score=value, reward=value, outcome=outcome
+            )
+        group.rollouts = [rollout]
 
     async def make_items(self) -> None:
         """Wait until the evaluation items are made."""

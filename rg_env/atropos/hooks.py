@@ -109,16 +109,15 @@ class Hooks(BaseEnv):
     ) -> tuple[ScoredDataGroup | None, list[Item]]:
         """Query the servers for rollouts of an item, and have them scored."""
         group = self._group_for(item)
-        before = group.in_flight
         try:
             await self._model.complete(group, item)
             data = await self.score(group.completions)
         except (Lost, ScoringUnavailableError) as error:
             ending = getattr(error, "ending", Ending.UNSCORED)
-            group.end(ending, group.in_flight - before)
+            group.end(ending, self.config.group_size)
             return None, [item] if self._run.may_retry(group, error) else []
         if data is None:
-            group.end(Ending.ZERO_VARIANCE, group.in_flight - before)
+            group.end(Ending.ZERO_VARIANCE, self.config.group_size)
         return data, []
 
     async def score(

@@ -43,9 +43,9 @@ class Processing:
         env = self._env
         await self._continue_rows()
         env._dumps.put_numbers(metrics_beside(env.jsonl_writer.path))
-        if self._missing > 0:
+        if self._is_short:
             await self._write_rows()
-        if self._missing > 0:
+        if self._is_short:
             env._lifetime.fail()
 
     async def _continue_rows(self) -> None:
@@ -79,9 +79,13 @@ class Processing:
             try:
                 await self._window.run(self._next_work, self._may_begin)
             finally:
-                if self._missing > 0:
+                if self._is_short:
                     there = f"{self._env.curr_step} of {total} groups were written"
                     logger.error("only %s; the same command continues", there)
+
+    @property
+    def _is_short(self) -> bool:
+        return bool(self._env.curr_step < self._env.n_groups_to_process)
 
     @property
     def _missing(self) -> int:

@@ -51,7 +51,7 @@ def scored_rollout(completed: Completed, score: Score) -> Rollout:
 
 
 class GroupRewards:
-    """Scores the completions of a group in workers; a `Reward`.
+    """Scores the completions of a group in workers.
 
     Args:
         own_helper: Returns a scoring helper of the original that a subclass or an

@@ -7,6 +7,7 @@ The first is run as the commands run it: `serve` against the real API, `process`
 import asyncio
 import contextlib
 import contextvars
+import dataclasses
 import inspect
 import json
 from types import MethodType, SimpleNamespace
@@ -15,8 +16,11 @@ import pytest
 from atroposlib.envs.base import BaseEnv
 
 from reasoning_gym_environment import ReasoningGymEnv
+from rg_env.atropos.hooks import with_hooks
 from rg_env.atropos.old_names import UNCALLED
 from rg_env.errors import RunError, SettingError
+from rg_env.run.group import Ending, Group
+from rg_env.run.loop import Lost
 from rg_env.settings.program_settings import SIMULATED
 from tests.support.parts import (
     RIGHT,
@@ -296,7 +300,12 @@ async def a_quarter(self, test_data_tuple):
     return 0.25
 
 
-@pytest.mark.parametrize("own", [half, a_quarter])
+async def best_of_two(self, test_data_tuple):
+    await self.score([rollout_of(((), *test_data_tuple), WRONG)] * 2)
+    return 0.5
+
+
+@pytest.mark.parametrize("own", [half, a_quarter, best_of_two])
 async def test_an_evaluation_is_of_the_scores_that_the_hook_returns(own, tmp_path):
     returned = []
 
@@ -307,7 +316,45 @@ async def test_an_evaluation_is_of_the_scores_that_the_hook_returns(own, tmp_pat
     await evaluated(tmp_path, cls=with_own(rollout_and_score_eval=noted))
     rows = samples(tmp_path)
     assert sorted(row["score"] for row in rows) == sorted(returned) != []
-    assert all(("messages" in row) is (own is half) for row in rows)
+    assert all(("messages" in row) is (own is not a_quarter) for row in rows)
+
+
+async def test_an_item_that_a_hook_evaluates_is_not_counted_in_the_run(tmp_path):
+    async def evaluates(self, trajectories):
+        await self.rollout_and_score_eval((OWN_ENTRY, Exact()))
+        return trajectories
+
+    env, _ = await processed(
+        tmp_path, GROUPS, cls=with_own(postprocess_histories=evaluates)
+    )
+    assert env.ledger.outcomes["written"] == 4 * GROUPS
+    assert env.ledger.queried == env.ledger.outcomes.total() == 4 * env.metrics.groups
+
+
+async def test_a_hook_that_queries_twice_at_once_has_each_rollout_counted_once():
+    async def twice(self, item):
+        tries = [ReasoningGymEnv.collect_trajectories(self, item) for _ in range(2)]
+        (lost, _), (data, _) = await asyncio.gather(*tries)
+        return lost or data, []
+
+    item = ((), OWN_ENTRY, Exact())
+    replies = iter([Lost(Ending.UNANSWERED), [rollout_of(item, WRONG)] * 4])
+
+    async def query(*how):
+        reply = next(replies)
+        await asyncio.sleep(0)
+        if isinstance(reply, Lost):
+            raise reply
+        return reply
+
+    own = with_own(collect_trajectories=twice)
+    env = build_env(cls=own, ensure_scores_are_not_same=False)
+    env._model.query = query
+    run = dataclasses.replace(with_hooks(env), sinks=[])
+    await run.work_on(Group(item, env.ledger))
+    await env.close()
+    assert env.ledger.queried == 8
+    assert env.ledger.outcomes == {"unanswered": 4, "discarded": 4}
 
 
 async def test_items_that_a_subclass_assigns_are_those_that_are_evaluated(tmp_path):
