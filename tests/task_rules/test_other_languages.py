@@ -21,6 +21,14 @@ def test_moves_are_read_as_the_reference_writes_them(task):
     assert score(more, {"answer": right}, lambda answer: 1.0) <= 0.01
 
 
+def test_every_move_of_a_line_is_played():
+    move = MOVES["tower_of_hanoi"][0]
+    played = []
+    score = rules_of("tower_of_hanoi").fix.score
+    score(f"{move} {move}", {"answer": move}, lambda text: played.append(text) or 1.0)
+    assert played == [f"{move}\n{move}"]
+
+
 def test_examples_in_another_language_are_not_taken_for_none():
     question = "Eingabe:\n1 2\nAusgabe:\n2 1\n\nEingabe:\n3 4"
     assert not shows_no_rule({"question": question, "answer": "4 3"})
