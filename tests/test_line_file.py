@@ -4,6 +4,7 @@ import errno
 import fcntl
 import json
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -201,6 +202,13 @@ def test_refused_lines_wait_up_to_a_bound_which_is_counted(file, part, caplog):
     refused, passed = (r.getMessage() for r in caplog.records)
     assert f"{part} takes no lines" in refused and "the next are lost" in refused
     assert passed == f"{part} takes lines again; 5 were lost"
+    shutil.rmtree(part.parent)
+    part.parent.write_text("and once more")
+    put(file, [0, 1])
+    part.parent.unlink()
+    put(file, [2, 3])
+    again = [r.getMessage() for r in caplog.records][2:]
+    assert ["no lines" in again[0], "lines again" in again[1], len(again)] == [1, 1, 2]
 
 
 def test_refused_lines_have_a_bound_of_bytes_too(file, part, monkeypatch):

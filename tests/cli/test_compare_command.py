@@ -77,6 +77,8 @@ def test_each_run_of_a_folder_is_a_result_less_the_first_also_by_task(capsys, tm
     assert difference["all"]["by_item"]["samples"] == 20
     tasks = {task: pair["by_item"]["mean"] for task, pair in difference["task"].items()}
     assert tasks == {"chain_sum": -0.6, "gcd": 0.4}
+    swapped = numbers(capsys, tmp_path / "model_b", tmp_path / "model_a")
+    assert [each["less"] for each in swapped["differences"]] == ["model_b"]
     rows = [line.split() for line in compared(capsys, tmp_path, "--tasks").splitlines()]
     assert ["gcd", "0.000", "0.400", "0.400"] in [row[:4] for row in rows]
 

@@ -4,6 +4,7 @@ import ast
 
 import pytest
 
+import rg_env
 from rg_env.installation import PROJECT
 
 PRIVATE = {"ray_serve.py", "small_llama.py", "roman_numerals.py"}
@@ -16,5 +17,8 @@ FILES = sorted((PROJECT / "examples").rglob("*.py"))
 def test_an_example_imports_public_names(file):
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("rg_env"):
-            is_public = node.module.split(".")[1:2] in ([], ["adapters"])
+            names = {each.name for each in node.names}
+            is_public = node.module.startswith("rg_env.adapters") or (
+                node.module == "rg_env" and names <= {*rg_env.__all__, "adapters"}
+            )
             assert is_public or file.name in PRIVATE

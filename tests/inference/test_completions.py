@@ -60,6 +60,7 @@ def test_an_end_of_the_servers_making_leaves_half_a_completion(end, word):
         ([], [], "no token"),
         ([5], [], "log-probability that is no number, or none"),
         ([5, 6], [-1.0, None], "log-probability that is no number"),
+        ([5, 6], [-1.0], "log-probability that is no number, or none"),
         ([5], [float("nan")], "log-probability that is no number"),
         ([5, 6], [-1.0, 5.0], "a log-probability above 0 (5)"),
         ([5, 1_000_000], [-1.0, -1.0], "the tokenizer does not have (1000000)"),

@@ -67,6 +67,7 @@ HEADERS = {
         "assistantfinal",
     ),
     "Qwen's call": ("<tool_call>", "</tool_call>"),
+    "Llama's call": ("<|python_tag|>", "<|eom_id|>"),
     "Cohere's call": ("<|START_ACTION|>", "<|END_ACTION|>"),
     "Kimi's call": ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
 }

@@ -112,6 +112,7 @@ def test_a_state_goes_through_a_file(tmp_path):
     ("changes", "reason"),
     [
         ({"b": {"value": "x"}}, "step-4.json: b: "),
+        ({"b": {}}, "step-4.json: b: "),
         ({"settings": None}, "step-4.json: JSON: "),
         ({"version": 1}, "of a run with another version: 1, now 2"),
         ({"settings": {"seed": 2}}, "of a run with another seed: 2, now 1"),

@@ -5,9 +5,11 @@ import contextlib
 import json
 import resource
 import threading
+import time
 from types import SimpleNamespace
 
 import numpy as np
+import orjson
 import pytest
 
 from rg_env.line_file import MOST_WAITING, LineFile, read_groups
@@ -224,6 +226,26 @@ def test_groups_go_to_the_files_that_the_settings_want(
 def test_a_group_whose_caller_is_cancelled_is_written_all_the_same(tmp_path):
     found = dumped(tmp_path, scored_group(1.0, 0.0), cancel=True, dump_rollouts=True)
     assert len(found[SAVED]) == 1
+
+
+def test_groups_of_one_moment_are_dumped_in_their_order(tmp_path, monkeypatch):
+    put = LineFile.put
+    numbers = [number / 8 for number in range(8)]
+
+    def slow(file, line):  # the earlier, the slower
+        time.sleep(0.01 * (1 - orjson.loads(line)["rollouts"][0]["score"]))
+        return put(file, line)
+
+    async def run():
+        config = env_config(data_dumps_dir=str(tmp_path), dump_rollouts=True)
+        dumps = Dumps(config)
+        await asyncio.gather(*(dumps.take(scored_group(n, 1.0)) for n in numbers))
+        await dumps.close()
+
+    monkeypatch.setattr(LineFile, "put", slow)
+    asyncio.run(run())
+    (file,) = tmp_path.glob("*.jsonl")
+    assert [each["rollouts"][0]["score"] for each in read_groups(file)] == numbers
 
 
 # -- the numbers of every log ----------------------------------------------------------

@@ -157,8 +157,9 @@ def test_who_is_told_of_a_group_that_is_given_up_gets_it_with_the_reason():
     assert given_up == [("a", "no server"), ("b", "no server")]
 
 
-def test_a_group_without_scores_in_time_is_lost():
-    run, _ = run_of("a", reward="hang", tries=1, score_within_s=0.01)
+@pytest.mark.parametrize("part", ["model", "reward"])
+def test_a_group_without_scores_in_time_is_lost(part):
+    run, _ = run_of("a", **{part: "hang"}, tries=1, score_within_s=0.01)
     asyncio.run(worked_through(run))
     assert outcomes(run) == {"failed": SIZE}
 

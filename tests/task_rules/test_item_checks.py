@@ -108,6 +108,12 @@ def test_an_item_that_was_found_wrong_is_not_used_and_its_neighbor_is(
         assert (fault_of(task, entry) is None) == (seed == right)
 
 
+@pytest.mark.parametrize("seed", [71501018, 88000032, 88800034])  # a form each
+def test_an_interval_that_is_cut_off_is_not_sampled(seed):
+    entry = datasets.make_entry("time_intervals", {}, seed, checked=False)
+    assert "leaves out" in (fault_of("time_intervals", entry) or "")
+
+
 # -- boards on which doing nothing is right --------------------------------------------
 
 

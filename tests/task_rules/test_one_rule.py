@@ -126,6 +126,11 @@ def rows(sign):
     return [*(pair for pair in found if len(pair) == 2), *ODD[sign]]
 
 
+def test_every_line_of_the_table_is_read():
+    read = sum(len(rows(sign)) - len(ODD[sign]) for sign in ODD)
+    assert read == len(TABLE.strip().splitlines())
+
+
 def score(answer, gold, of_library, fix=CONTAINED):
     entry = {"answer": gold, "question": LEGS}
     return fix.score(answer, entry, lambda text: of_library)
