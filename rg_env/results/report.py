@@ -146,6 +146,7 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
         SystemExit: A signal came; nothing of it is left.
     """
     files = [f for f in files_of(paths) if folder.resolve() not in f.resolve().parents]
+    of_files = counted(len(files), "file")
     beside = {*map(metrics_beside, files)}.difference(files)
     files += sorted(path for path in beside if path.is_file())
     sources = Sources(files)
@@ -167,7 +168,6 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
         _write_script(new / SAMPLES, "samples", lines.select(columns).rows())
         parts = numbers.parts_of_runs(table)
         rollouts = counted(len(table), "rollout")
-        of_files = counted(len(files), "file")
         values = {
             "title": title or "Report",
             "size": f"{rollouts} of {counted(len(runs), 'run')} in {of_files}",

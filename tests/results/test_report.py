@@ -6,6 +6,7 @@ import pytest
 
 from rg_env.errors import SettingError, visible
 from rg_env.results.report import LONGEST_TEXT, write_report
+from rg_env.results.rows import metrics_beside
 from tests.support.hostile_texts import HOSTILE
 from tests.support.reported import (
     UUID,
@@ -150,6 +151,14 @@ def test_a_length_is_a_whole_number_at_both_ends_of_its_interval_and_axis(tmp_pa
     said = " ".join((tmp_path / "r" / "index.html").read_text().split())
     assert re.search(r">451<small>0 to [1-9][\d,]*</small>", said)
     assert "<div><span>901</span><span>450</span><span>0</span></div>" in said
+
+
+def test_the_head_counts_the_files_that_it_names(tmp_path):
+    dump(tmp_path, [group(rollout("2"))])
+    (path,) = tmp_path.glob("*.jsonl")
+    metrics_beside(path).parent.mkdir(exist_ok=True)
+    metrics_beside(path).write_text('{"step": 1, "train/mean_score": 1}\n')
+    assert f"in 1 file of {path.name}; " in reported(tmp_path / "r", path).notes[0]
 
 
 def test_a_point_of_a_curve_is_of_32_rollouts_at_least(tmp_path):
