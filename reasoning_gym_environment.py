@@ -62,13 +62,13 @@ from rg_env.atropos.api_client import ApiSession
 from rg_env.atropos.completions import Completions
 from rg_env.atropos.config import ReasoningGymEnvConfig, server_list
 from rg_env.atropos.evaluation_run import Evaluation
+from rg_env.atropos.group_sender import GroupSender
 from rg_env.atropos.hooks import with_hooks
 from rg_env.atropos.item_prompts import ItemPrompts
 from rg_env.atropos.old_names import OldNames, view
 from rg_env.atropos.process_run import Processing
 from rg_env.atropos.rewards import GroupRewards, move_level, penalise_group
 from rg_env.atropos.serve_run import Serving
-from rg_env.atropos.trainer import Trainer
 from rg_env.atropos.trainer_data import TrainerData
 from rg_env.atropos.wandb_run import Reporting
 from rg_env.demo.simulated_model import SimulatedClient
@@ -76,7 +76,7 @@ from rg_env.executor import in_thread
 from rg_env.inference.client import Client
 from rg_env.inference.servers import Servers
 from rg_env.installation import TOKENIZER_FOLDER
-from rg_env.results.rows import take_over_rows
+from rg_env.results.process_rows import take_over_rows
 from rg_env.results.screening import ScreenRun
 from rg_env.results.sources import METRICS
 from rg_env.reward.prompt import SYSTEM_PROMPT
@@ -147,7 +147,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
     exit_status = view("_lifetime.exit_status")
     env_id = view("_session.env_id")
     status_dict = view("_session.status")
-    _send_scored_data_to_api = view("_trainer.send")
+    _send_scored_data_to_api = view("_sender.send")
 
     def __init__(
         self,
@@ -236,7 +236,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
             self._dumps.take,
             self._trainer_data.take,
         ]
-        self._trainer = Trainer(self, self._session, self._dumps)
+        self._sender = GroupSender(self, self._session, self._dumps)
         self._run = Run(
             next_item=lambda: self.get_next_item(),
             complete=self._model.complete,

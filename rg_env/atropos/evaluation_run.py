@@ -24,7 +24,7 @@ from rg_env.atropos.rewards import GroupRewards
 from rg_env.executor import in_thread
 from rg_env.inference.connection import sampling_extra_of
 from rg_env.results.evaluation_files import NUMBERS, EvaluationFiles
-from rg_env.results.rows import settings_text
+from rg_env.results.result_file import settings_text
 from rg_env.results.samples import NOT_USED, Row, sample_of
 from rg_env.results.terminal import WorkProgress, rendered
 from rg_env.reward.score import outcome_of

@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING, Any
 from atroposlib.envs.base import BaseEnv, ScoredDataGroup
 
 from rg_env.atropos.completions import Completions
+from rg_env.atropos.group_sender import GroupSender
 from rg_env.atropos.item_prompts import ItemPrompts
 from rg_env.atropos.rewards import GroupRewards
-from rg_env.atropos.trainer import Trainer
 from rg_env.atropos.trainer_data import check
 from rg_env.run.group import Ending, Group, Ledger, listed, rollouts_in
 from rg_env.run.loop import Lost, Part, Refused, Run
@@ -76,7 +76,7 @@ class Hooks(BaseEnv):
     _model: Completions
     _rewards: GroupRewards
     _scored_sinks: Sequence[Part]
-    _trainer: Trainer
+    _sender: GroupSender
     _evaluation: Evaluation
 
     def _group_for(self, item: Any = None, data: Any = None) -> Group:
@@ -173,7 +173,7 @@ class Hooks(BaseEnv):
         if self.jsonl_writer is not None:
             await self.jsonl_writer.take(group)
         if group.is_for_trainer:
-            await self._trainer.take(group)
+            await self._sender.take(group)
         for part in listed(group.data):
             await self.add_rollouts_for_wandb(part, group.item)
 

@@ -11,7 +11,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from rg_env.executor import in_thread
-from rg_env.results.rows import metrics_beside, settings_text
+from rg_env.results.result_file import metrics_beside, settings_text
 from rg_env.results.terminal import WorkProgress
 from rg_env.run.group import Ending, Group
 from rg_env.run.loop import Run, Window

@@ -11,7 +11,7 @@ import wandb
 from atroposlib.envs.base import BaseEnv
 
 from rg_env.errors import RunError
-from rg_env.results.rows import env_settings
+from rg_env.results.result_file import env_settings
 from rg_env.run.dumps import Dumps
 from rg_env.run.group import listed
 from rg_env.run.metrics import Metrics

@@ -106,7 +106,7 @@ def process(command: SettingsCommand, given: ExplicitSettings) -> int:
 def _write_rows(env: Any) -> None:
     """Run `process`; also report the rows of a failed run, unless a signal came."""
     from rg_env.results.report import report_of
-    from rg_env.results.rows import metrics_beside
+    from rg_env.results.result_file import metrics_beside
 
     try:
         asyncio.run(env.process_manager())

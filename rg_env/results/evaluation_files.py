@@ -15,7 +15,7 @@ import msgspec
 from rg_env.executor import in_thread
 from rg_env.line_file import LineFile, encode_group
 from rg_env.places import check_writable
-from rg_env.results.rows import SAMPLES, ResultFile, result_files
+from rg_env.results.result_file import SAMPLES, ResultFile, result_files
 from rg_env.results.samples import Row
 from rg_env.results.terminal import WorkProgress
 from rg_env.reward.score import UNSCORED

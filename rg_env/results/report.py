@@ -35,7 +35,7 @@ from rg_env.library.baselines import guessing_notes
 from rg_env.places import new_folder
 from rg_env.results import report_numbers as numbers
 from rg_env.results.estimates import row_of, table_of
-from rg_env.results.rows import metrics_beside
+from rg_env.results.result_file import metrics_beside
 from rg_env.results.samples import Sample, batched
 from rg_env.results.sources import Sources, files_of
 from rg_env.reward.score import OUTCOMES

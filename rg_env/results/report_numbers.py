@@ -24,7 +24,7 @@ from rg_env.results.estimates import (
     estimates,
     with_parts,
 )
-from rg_env.results.rows import RUN_ID
+from rg_env.results.result_file import RUN_ID
 from rg_env.results.samples import finite
 from rg_env.results.sources import METRICS
 from rg_env.reward.score import OUTCOMES

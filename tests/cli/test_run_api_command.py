@@ -13,7 +13,7 @@ import pytest
 from rg_env.cli import server_commands
 from rg_env.cli.server_commands import checked
 from rg_env.errors import SettingError
-from rg_env.results.rows import env_settings
+from rg_env.results.result_file import env_settings
 from tests.support.parts import ENTRY, GUARD_S, env_config, run_main
 from tests.support.real_api import RealApi
 from tests.support.registered_process import registered

@@ -9,7 +9,7 @@ import pytest
 
 from rg_env.atropos.process_run import Processing
 from rg_env.line_file import read_groups
-from rg_env.results.rows import settings_path
+from rg_env.results.result_file import settings_path
 from rg_env.settings.program_settings import SIMULATED
 from tests.support.parts import GUARD_S, options_of, run_main, start_entry
 from tests.support.runs import completions_of, processed

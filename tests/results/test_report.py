@@ -6,7 +6,7 @@ import pytest
 
 from rg_env.errors import SettingError, visible
 from rg_env.results.report import LONGEST_TEXT, write_report
-from rg_env.results.rows import metrics_beside
+from rg_env.results.result_file import metrics_beside
 from tests.support.hostile_texts import HOSTILE
 from tests.support.reported import (
     UUID,

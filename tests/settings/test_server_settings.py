@@ -11,7 +11,7 @@ from rg_env.inference import servers
 from rg_env.inference.completions import Sampling
 from rg_env.inference.connection import RequestFailedError
 from rg_env.inference.prompts import render_prompt
-from rg_env.results.rows import settings_text
+from rg_env.results.result_file import settings_text
 from rg_env.settings import setting_types
 from tests.support.odd_servers import MODEL, Odd, refusal, serving, stock_vllm
 from tests.support.parts import NOWHERE, TOKENIZER, build_env, env_config

@@ -9,7 +9,7 @@ from rg_env.demo import simulated_model
 from rg_env.demo.policy import sample_completion
 from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
 from rg_env.line_file import read_groups
-from rg_env.results.rows import ResultFile
+from rg_env.results.result_file import ResultFile
 from rg_env.settings.program_settings import SIMULATED
 from tests.support.parts import GUARD_S, build_env, ready_env, rollout
 

@@ -8,7 +8,8 @@ from fractions import Fraction
 import pytest
 
 from rg_env.line_file import read_groups
-from rg_env.results.rows import RowWriter, read_resumed, settings_path
+from rg_env.results.process_rows import RowWriter, read_resumed
+from rg_env.results.result_file import settings_path
 from tests.support.groups import group
 
 

@@ -1,4 +1,4 @@
-"""The trainer that a group is sent to.
+"""Sends groups to the trainer, by its API.
 
 Mends B9 of docs/host_defects.md: JSON and gzip at level 9 hold up the event loop. A
 long group is encoded, compressed and written off it; the API gets the same fields in
@@ -51,8 +51,8 @@ def tokens_in(groups: Sequence[Mapping[str, Any]]) -> int:
     return sum(len(row) for group in groups for row in group.get("tokens", ()))
 
 
-class Trainer:
-    """The API, with the trainer behind it; dumps keep a group that it did not take."""
+class GroupSender:
+    """The sink of groups for the trainer; dumps keep one that the API did not take."""
 
     def __init__(self, env: BaseEnv, session: ApiSession, dumps: Dumps) -> None:
         self._env = env
