@@ -26,7 +26,14 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.studies.cells import Study, digest_of, main
-from examples.studies.items import held_out, started, trained_with, trivial, unseen
+from examples.studies.items import (
+    BASE_SEED,
+    base_model,
+    held_out,
+    trained_with,
+    trivial,
+    unseen,
+)
 from examples.studies.rewards import right_only
 from examples.studies.rules import RULES, Place, Uniform
 from examples.train_small.policy import Policy
@@ -182,8 +189,8 @@ def run(arm: str, name: str, seed: int) -> dict[str, Any]:
         )
         for number, place in enumerate(setting.places)
     }
-    shown = [(setting.stream(p, seed + 1_000), n) for p, n in setting.shown.items()]
-    policy = started(digest, shown, right_only, setting.target, seed)
+    shown = [(setting.stream(p, BASE_SEED), n) for p, n in setting.shown.items()]
+    policy = base_model(digest, shown, right_only, setting.target)
     items, feedback = chosen(arm, setting, seed)
     with_variance = []
     curve = [by_place(policy, asked, seed)]

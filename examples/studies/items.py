@@ -1,4 +1,4 @@
-"""Items that are held out, trivial strategies, and warm starts that cells share."""
+"""Items that are held out, trivial strategies, and base models that cells share."""
 
 from __future__ import annotations
 
@@ -22,6 +22,12 @@ DRAWS = 30
 
 COMMON, COPIED = 10, 6
 """Answers and last words of a question that trivial strategies try."""
+
+BASE_SEED = 1
+"""Decides the weights of a base model, and the items and the order of its warm start.
+
+The streams that train it have higher seeds.
+"""
 
 OPEN = ("spell_backward", "letter_jumble")
 """Tasks whose answers are words, which a warm start must not have shown."""
@@ -75,30 +81,28 @@ def trivial(items: Sequence[Item], reward: Reward) -> float:
     return max(fmean(value or 0.0 for value in column) for column in columns)
 
 
-def started(
+def base_model(
     name: str,
     shown: Sequence[tuple[Tasks, int]],
     reward: Reward,
     target: float,
-    seed: int,
     *,
     bold: float = 0.0,
     model: type[Policy] = Policy,
 ) -> Policy:
-    """Return a warm start, which is made once and kept under a name.
+    """Return a model after a warm start, which is made once and kept under a name.
 
     Args:
         name: Of the file.
         shown: Streams, and how many of their items it has.
         reward: Values its completions.
         target: The mean value at which it ends.
-        seed: Decides the weights and the order.
         bold: Share of the answers that are in bold.
         model: Of what it is made.
     """
-    path = FOLDER / "starts" / f"{name}-{seed}.pt"
+    path = FOLDER / "base_models" / f"{name}.pt"
     if not path.is_file():
-        luck = random.Random(seed)
+        luck = random.Random(BASE_SEED)
         items = [item for s, number in shown for item in islice(unseen(s), number)]
         luck.shuffle(items)
         marks = ["**" * (luck.random() < bold) for _ in items]
@@ -106,7 +110,7 @@ def started(
             f"<answer>{mark}{item.gold}{mark}</answer>"
             for item, mark in zip(items, marks, strict=True)
         ]
-        policy = model.new(items, texts, seed)
-        warm_start(policy, items, texts, reward, target, seed)
+        policy = model.new(items, texts, BASE_SEED)
+        warm_start(policy, items, texts, reward, target, BASE_SEED)
         write_whole(path, policy.save)
     return model.load(path)

@@ -5,12 +5,9 @@ Each takes an entry of the library and returns a function that knows the right a
 
 from __future__ import annotations
 
-import functools
-import importlib.util
 import re
 from collections.abc import Callable, Mapping
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,28 +19,6 @@ def spelled_backward(entry: Mapping[str, Any]) -> IsRight:
     """The word from its last letter to its first."""
     word = entry["question"].rpartition(" ")[2]
     return lambda answer: answer.lower() == word[::-1].lower()
-
-
-@functools.cache
-def _words() -> set[str]:
-    """The words of the library's text, whose import would take a second."""
-    spec = importlib.util.find_spec("reasoning_gym")
-    folder = Path(str(spec and spec.origin)).parent / "data"
-    text = (folder / "in_the_year_2889.txt").read_text(encoding="utf-8")
-    return set(re.findall(r"\b\w+\b", text))
-
-
-def unjumbled(entry: Mapping[str, Any]) -> IsRight:
-    """Words of the library's text with the letters of those that are asked."""
-    known = _words()
-    given = entry["question"].rpartition(":")[2].split()
-
-    def is_right(answer: str) -> bool:
-        words = answer.split()
-        letters = list(map(sorted, words)) == list(map(sorted, given))
-        return letters and known.issuperset(words)
-
-    return is_right
 
 
 def halting(entry: Mapping[str, Any]) -> IsRight:
