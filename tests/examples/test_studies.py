@@ -14,7 +14,6 @@ from rg_env import Tasks
 
 SMALL = {
     truths.spelled_backward: ("spell_backward", {}),
-    truths.halting: ("game_of_life_halting", {"grid_size_x": 8, "grid_size_y": 8}),
     truths.sorted_words: ("word_sorting", {"min_words": 3, "max_words": 3}),
     truths.total: ("chain_sum", {"min_terms": 2, "max_terms": 4}),
 }
