@@ -198,9 +198,11 @@ def _without_name(text: str) -> str:
 
 def _without_object(text: str) -> str:
     """Return the answer in a JSON object that has nothing else: `{"answer": "5"}`."""
+    if not text.lstrip().startswith("{"):
+        return text
     try:
         ((name, value),) = read_value(text).items()
-    except (AttributeError, ValueError):
+    except ValueError:
         return text
     if name.lower().removeprefix("final").strip(" _") not in _NAMES_OF_ANSWERS:
         return text

@@ -15,8 +15,8 @@ than 1.0 scores half of that, except its 0.01 for every answer that it can parse
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Collection
 
 from rg_env.task_rules.reading.filler_words import FILLER, words_of_numbers
 from rg_env.task_rules.rules import READABLE, Entry, LibraryScore, ScorerFix
@@ -41,7 +41,9 @@ def _number(text: str) -> str:
     return f"-{digits}" if text[0] == "-" and digits != "0" else digits
 
 
-def _tokens(text: str, passed_over: Collection[str], any_case: bool) -> Tokens:
+# Every answer of a group is compared with the same reference, which may be long.
+@functools.lru_cache(maxsize=4)
+def _tokens(text: str, passed_over: frozenset[str], any_case: bool) -> Tokens:
     # A period before a digit belongs to the number.
     text = text.replace("\u2212", "-").strip(_AROUND).rstrip(f"{_AROUND}.")
     text = _ROW_END.sub("\n", text)
