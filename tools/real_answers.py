@@ -1,20 +1,19 @@
 """The rewards against the published answers of models.
 
     python reasoning_gym_environment.py rescore CHECKOUT --out scores.jsonl
-    python -m tools.real_answers scores.jsonl [--tasks gcd,dice]
+    python -m tools.real_answers scores.jsonl
 
 CHECKOUT is one of https://github.com/open-thought/reasoning-gym-eval. The completions
 that `rescore` has scored are judged without a scorer, in worker processes: compared
 with the library's own answer or played, by `tools/answer_texts/surely_wrong.py`, or by
 a truth table. They are judged as they stand and as our normalization reads them.
-Printed are the tables of `docs/reward_audits.md`, and for each task with a notation
-what the answers that it changes score without it. `compare scores.jsonl --score ours`
-ranks the models.
+Printed are the numbers of `docs/reward_audits.md`, and for each task with a notation
+what the answers that it changes score without it. `tools/published_models.py` compares
+the models.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import dataclasses
@@ -167,32 +166,9 @@ def _by_task(samples: Iterable[Sample]) -> list[tuple[str, list[Sample]]]:
     return sorted((str(key), those) for key, those in groups.items())
 
 
-def _cause(sample: Sample) -> str:
-    by_fix, by_both = (sample.row["scores"][n] for n in ("fixes", "ours"))
-    is_fix = abs(by_fix - sample.row["scores"]["library"]) >= abs(by_both - by_fix)
-    return "fix" if is_fix else "normalization"
-
-
-def differences(samples: Sequence[Sample]) -> Lines:
-    """Yield where the library's score and ours are 0.5 or more apart."""
-    for more, less in (("library", "ours"), ("ours", "library")):
-        there = [(s.row["scores"], s) for s in samples if s.is_answered]
-        off = [s for of, s in there if of[more] - of[less] > 0.5 - 1e-9]
-        yield f"{more} scores 0.5 more: {len(off)} of {len(there)} answers"
-        rows: list[Any] = []
-        for task, of_task in _by_task(off):
-            for cause, those in grouped(of_task, _cause).items():
-                by = Counter(s.row["right"] for s in those)
-                rows.append((task, cause, len(those), by[True], by[False], by[None]))
-        yield from _table("task, by, answers, right, wrong, unknown", rows)
-
-
 def judgement(samples: Sequence[Sample]) -> Lines:
     """Yield how answers that are right or wrong by the judge are scored."""
     answered = [s for s in samples if s.is_answered]
-    for name in ("library", "ours"):
-        full = sum(s.row["scores"][name] >= FULL for s in answered)
-        yield f"in full with {name}: {full} of {len(answered)} answers"
     rows: list[Any] = []
     for task, those in [("all", answered), *_by_task(answered)]:
         by = Counter((s.row["right"], s.row["scores"]["ours"] >= FULL) for s in those)
@@ -221,20 +197,13 @@ def notations(samples: Sequence[Sample]) -> Lines:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
-    parser.add_argument("file", type=Path, help="which `rescore --out` has written")
-    parser.add_argument("--tasks", help="only these, with commas between")
-    options = parser.parse_args()
     logs.set_levels(False, quiet_framework=True)
-    tasks = options.tasks.split(",") if options.tasks else None
-    with options.file.open("rb") as lines:
-        rows = map(json.loads, lines)
-        samples = [slim(row) for row in rows if not tasks or row["task"] in tasks]
+    with Path(sys.argv[1]).open("rb") as lines:
+        samples = [slim(json.loads(line)) for line in lines]
     # A worker may read none of our files, so it is forked with all that it needs.
     preload = (*worker_jobs.PRELOAD, "tools.real_answers")
     with contextlib.closing(WorkerPool(os.cpu_count() or 1, preload=preload)) as pool:
         samples = shutdown.run(judged(pool, samples))
-    print("## Differences\n", *differences(samples), sep="\n")
     print("## Judged\n", *judgement(samples), sep="\n")
     print("## Notations\n", *notations(samples), sep="\n")
     return 0

@@ -52,17 +52,13 @@ def scores(checkout, tmp_path_factory):
 
 @pytest.fixture
 def said(scores, capsys, monkeypatch):
-    argv = ["real_answers", str(scores), "--tasks=gcd"]
+    argv = ["real_answers", str(scores)]
     monkeypatch.setattr(sys, "argv", argv)
     assert command.main() == 0
     return capsys.readouterr().out.splitlines()
 
 
-def test_differences_and_verdicts_are_counted(said):
-    assert "library scores 0.5 more: 9 of 72 answers" in said
-    assert "| gcd | fix | 9 | 0 | 9 | 0 |" in said
-    assert "ours scores 0.5 more: 9 of 72 answers" in said
-    assert "| gcd | fix | 9 | 9 | 0 | 0 |" in said
+def test_verdicts_are_counted(said):
     assert "| all | 54 | 0 | 18 | 0 | 0 |" in said
 
 

@@ -1,0 +1,171 @@
+"""The published scores of models beside ours, and the causes of the differences.
+
+    python -m tools.published_models scores.jsonl > tools/published_models.md
+
+`rescore` has written the file, as for `tools/real_answers.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rg_env.results.estimates import HAS_SCORE, estimates
+from rg_env.task_rules.table import TABLE
+
+PAGE = """\
+# Published models, scored again
+"""
+
+RUN = re.compile(r"[^_]+_(.+)_\d{8}_\d{6}")
+"""COMPANY_MODEL_DATE_TIME, the folder of a model's results."""
+
+MOST_TASKS = 15
+PUBLISHED = pl.col("saved")
+LIBRARY = pl.col("library")
+OURS = pl.col("ours")
+VALUES = {"published": PUBLISHED, "ours": OURS, "difference": OURS - PUBLISHED}
+"""Score to its value, which has an interval."""
+
+READ = LIBRARY - PUBLISHED
+CORRECTED = OURS - LIBRARY
+LOWERED = CORRECTED.clip(upper_bound=0.0)
+CAUSES = {
+    "format": READ * pl.col("read_anew"),
+    "newer scorer": READ * ~pl.col("read_anew"),
+    "wrong in full": LOWERED * (LIBRARY >= 1.0),
+    "partial credit": LOWERED * (LIBRARY < 1.0),
+    "refused": CORRECTED.clip(lower_bound=0.0),
+}
+"""Cause to its part of the difference of a completion, which is their sum."""
+
+ITEM = ["version", "task", "item"]
+MARKDOWN = {
+    "tbl_formatting": "MARKDOWN",
+    "tbl_hide_column_data_types": True,
+    "tbl_hide_dataframe_shape": True,
+    "tbl_rows": -1,
+    "tbl_cols": -1,
+    "tbl_width_chars": -1,
+    "fmt_str_lengths": 10_000,
+    "float_precision": 3,
+}
+
+
+def _row(row: Mapping[str, Any]) -> dict[str, Any]:
+    answers = {(row[of] or "").strip() for of in ("saved_answer", "answer")}
+    return {
+        "version": Path(row["source"]).parts[-4],
+        "model": RUN.sub(r"\1", row["run"]),
+        "item": hash(row["question"]),
+        "read_anew": len(answers) > 1,
+        **{name: row[name] for name in ("category", "task", "outcome", "score")},
+        **row["scores"],
+    }
+
+
+def read(lines: Iterable[bytes]) -> pl.DataFrame:
+    """Return the completions of `rescore` as a table, with the parts of differences.
+
+    `read_anew` is whether our answer is another text than the published one, and
+    `shared` whether the item has both scores for every model of its version.
+    """
+    table = pl.DataFrame(map(_row, map(json.loads, lines)), infer_schema_length=None)
+    has_both = HAS_SCORE & PUBLISHED.is_not_null()
+    model = pl.col("model")
+    models = model.filter(has_both).n_unique().over(*ITEM)
+    every = model.n_unique().over("version")
+    return table.with_columns(shared=has_both & (models == every), **CAUSES)
+
+
+def compared(
+    shared: pl.DataFrame, by: Sequence[str], within: tuple[float, float] | None = None
+) -> pl.DataFrame:
+    """Return the values of each part with intervals, and the parts of differences.
+
+    The columns `mean ours` and so on are numbers. `within` is what scores can be, if
+    not from 0 to 1.
+    """
+    found = shared.group_by(by).agg(pl.col("library", *CAUSES).mean())
+    for name, value in VALUES.items():
+        limits = (-1.0, 1.0) if name == "difference" else within
+        rows = [
+            (*key, of.mean, f"{of.mean:.3f} ({of.interval()})")
+            for key, of in estimates(shared, value, by, within=limits).items()
+        ]
+        columns = [*by, f"mean {name}", name]
+        found = found.join(pl.DataFrame(rows, columns, orient="row"), on=by)
+    return found
+
+
+def models(table: pl.DataFrame, part: Sequence[str]) -> pl.DataFrame:
+    """Return the models of each part with their ranks, by ours the best one first."""
+    by = [*part, "model"]
+    every = table.group_by(by).agg(
+        pl.len(), pl.col("shared").sum(), all=PUBLISHED.mean()
+    )
+    found = every.join(compared(table.filter("shared"), by), on=by)
+    means = pl.col("mean published", "mean ours").round(9)
+    ranks = means.rank("min", descending=True).over(part).name.replace("mean", "rank")
+    return found.select(
+        *by, "len", "shared", "all", *VALUES, ranks, "library", *CAUSES
+    ).sort(*part, "rank ours", "model")
+
+
+def exchanged(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the pairs that ours ranks the other way round, as first less second."""
+    numbers = ["saved", "library", "ours", *CAUSES]
+    of_models = table.filter("shared").group_by(*ITEM, "model")
+    items = of_models.agg(pl.col(numbers).mean())
+    pairs = items.join(items, on=ITEM, suffix=" 2").with_columns(
+        pl.col(name) - pl.col(f"{name} 2") for name in numbers
+    )
+    by = ["version", "model", "model 2"]
+    is_first = pl.col("mean ours") > 0
+    was_second = pl.col("mean published") < 0
+    found = compared(pairs, by, (-1.0, 1.0)).filter(is_first & was_second)
+    return found.select(*by, *VALUES, *CAUSES).sort(by)
+
+
+def tasks(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the tasks of each version with the largest differences over all models."""
+    faults = {task: rules.fix.fault for task, rules in TABLE.items() if rules.fix}
+    by = ["version", "task"]
+    size = pl.col("mean difference").abs()
+    found = compared(table.filter("shared"), by).sort("version", -size)
+    fault = pl.col("task").replace_strict(faults, default="")
+    largest = found.group_by("version", maintain_order=True).head(MOST_TASKS)
+    return largest.select(*by, *VALUES, *CAUSES, fault=fault)
+
+
+def excluded(table: pl.DataFrame) -> pl.DataFrame:
+    """Return why completions have no score of ours, with their published mean."""
+    names = pl.col("task").unique().sort().str.join(", ")
+    lost = table.filter(~HAS_SCORE).group_by("version", "outcome")
+    found = lost.agg(pl.len(), published=PUBLISHED.mean(), tasks=names)
+    return found.sort("version", "outcome")
+
+
+def page(table: pl.DataFrame) -> Iterator[str]:
+    """Yield the tables with their headings."""
+    tables = {
+        "Models": models(table, ["version"]),
+        "Exchanged ranks": exchanged(table),
+        "Tasks": tasks(table),
+        "Excluded completions": excluded(table),
+        "Categories": models(table, ["version", "category"]).drop("library", *CAUSES),
+    }
+    yield PAGE
+    with pl.Config(**MARKDOWN):
+        yield from (f"## {title}\n\n{of}\n" for title, of in tables.items())
+
+
+if __name__ == "__main__":
+    with Path(sys.argv[1]).open("rb") as lines:
+        print(*page(read(lines)), sep="\n")
