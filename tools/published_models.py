@@ -11,6 +11,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,31 @@ from rg_env.task_rules.table import TABLE
 
 PAGE = """\
 # Published models, scored again
+
+`python -m tools.published_models` has made this page with reasoning-gym {version} from
+the [published completions](https://github.com/open-thought/reasoning-gym-eval) of
+eleven models, most of them of early 2025.
+
+- `all` is the mean published score of all completions. The other columns are of the
+  `shared` ones: every model of the version has a published score and one of ours for
+  their item, so that ranks are of the same items. The installed library does not make
+  some items again, and some reference answers are wrong: see the excluded ones.
+- Intervals are at 95 % and for other items of the same tasks: clustered by item, with
+  each task as a stratum. A difference is ours less published, paired by completion.
+- `library` is the mean score by the installed library of the answers that we read.
+- The five causes add up to the difference:
+  - `format`: we read no answer, such as where there are two, or another one;
+  - `newer scorer`: the installed library scores the same answer differently;
+  - `wrong in full`: the library scores 1.0, and we less;
+  - `partial credit`: the library scores less than 1.0, and we still less;
+  - `refused`: we score more, for another notation or another right answer.
+- The pairs are those that ours ranks the other way round; columns are of `model` less
+  `model 2`. An order or a change is beyond chance if its interval excludes 0.
+- Tasks are those with the largest differences over all models. `fault` is that of the
+  library's scorer; [the pages on scoring](../docs/scoring.md) have the others.
+
+The tables compare two scorers of the same texts. They do not tell which of them teaches
+a model more, or what a model would score with another prompt, temperature or limit.
 """
 
 RUN = re.compile(r"[^_]+_(.+)_\d{8}_\d{6}")
@@ -46,16 +72,6 @@ CAUSES = {
 """Cause to its part of the difference of a completion, which is their sum."""
 
 ITEM = ["version", "task", "item"]
-MARKDOWN = {
-    "tbl_formatting": "MARKDOWN",
-    "tbl_hide_column_data_types": True,
-    "tbl_hide_dataframe_shape": True,
-    "tbl_rows": -1,
-    "tbl_cols": -1,
-    "tbl_width_chars": -1,
-    "fmt_str_lengths": 10_000,
-    "float_precision": 3,
-}
 
 
 def _row(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,8 +96,8 @@ def read(lines: Iterable[bytes]) -> pl.DataFrame:
     has_both = HAS_SCORE & PUBLISHED.is_not_null()
     model = pl.col("model")
     models = model.filter(has_both).n_unique().over(*ITEM)
-    every = model.n_unique().over("version")
-    return table.with_columns(shared=has_both & (models == every), **CAUSES)
+    is_of_all = models == model.n_unique().over("version")
+    return table.with_columns(shared=has_both & is_of_all, **CAUSES)
 
 
 def compared(
@@ -108,13 +124,13 @@ def models(table: pl.DataFrame, part: Sequence[str]) -> pl.DataFrame:
     """Return the models of each part with their ranks, by ours the best one first."""
     by = [*part, "model"]
     every = table.group_by(by).agg(
-        pl.len(), pl.col("shared").sum(), all=PUBLISHED.mean()
+        pl.col("shared").sum(), completions=pl.len(), all=PUBLISHED.mean()
     )
     found = every.join(compared(table.filter("shared"), by), on=by)
     means = pl.col("mean published", "mean ours").round(9)
     ranks = means.rank("min", descending=True).over(part).name.replace("mean", "rank")
     return found.select(
-        *by, "len", "shared", "all", *VALUES, ranks, "library", *CAUSES
+        *by, "completions", "shared", "all", *VALUES, ranks, "library", *CAUSES
     ).sort(*part, "rank ours", "model")
 
 
@@ -127,18 +143,17 @@ def exchanged(table: pl.DataFrame) -> pl.DataFrame:
         pl.col(name) - pl.col(f"{name} 2") for name in numbers
     )
     by = ["version", "model", "model 2"]
-    is_first = pl.col("mean ours") > 0
-    was_second = pl.col("mean published") < 0
-    found = compared(pairs, by, (-1.0, 1.0)).filter(is_first & was_second)
+    found = compared(pairs, by, (-1.0, 1.0))
+    found = found.filter(pl.col("mean ours") > 0, pl.col("mean published") < 0)
     return found.select(*by, *VALUES, *CAUSES).sort(by)
 
 
 def tasks(table: pl.DataFrame) -> pl.DataFrame:
     """Return the tasks of each version with the largest differences over all models."""
-    faults = {task: rules.fix.fault for task, rules in TABLE.items() if rules.fix}
+    faults = {t: of.fix.fault for t, of in TABLE.items() if of.fix}
     by = ["version", "task"]
-    size = pl.col("mean difference").abs()
-    found = compared(table.filter("shared"), by).sort("version", -size)
+    found = compared(table.filter("shared"), by)
+    found = found.sort("version", -pl.col("mean difference").abs())
     fault = pl.col("task").replace_strict(faults, default="")
     largest = found.group_by("version", maintain_order=True).head(MOST_TASKS)
     return largest.select(*by, *VALUES, *CAUSES, fault=fault)
@@ -148,7 +163,7 @@ def excluded(table: pl.DataFrame) -> pl.DataFrame:
     """Return why completions have no score of ours, with their published mean."""
     names = pl.col("task").unique().sort().str.join(", ")
     lost = table.filter(~HAS_SCORE).group_by("version", "outcome")
-    found = lost.agg(pl.len(), published=PUBLISHED.mean(), tasks=names)
+    found = lost.agg(completions=pl.len(), published=PUBLISHED.mean(), tasks=names)
     return found.sort("version", "outcome")
 
 
@@ -161,8 +176,17 @@ def page(table: pl.DataFrame) -> Iterator[str]:
         "Excluded completions": excluded(table),
         "Categories": models(table, ["version", "category"]).drop("library", *CAUSES),
     }
-    yield PAGE
-    with pl.Config(**MARKDOWN):
+    yield PAGE.format(version=version("reasoning-gym"))
+    with pl.Config(
+        tbl_formatting="MARKDOWN",
+        tbl_hide_column_data_types=True,
+        tbl_hide_dataframe_shape=True,
+        tbl_rows=-1,
+        tbl_cols=-1,
+        tbl_width_chars=-1,
+        fmt_str_lengths=10_000,
+        float_precision=3,
+    ):
         yield from (f"## {title}\n\n{of}\n" for title, of in tables.items())
 
 

@@ -18,6 +18,7 @@ import asyncio
 import contextlib
 import dataclasses
 import io
+import itertools
 import json
 import os
 import sys
@@ -42,7 +43,6 @@ from tools.answer_texts.surely_wrong import is_wrong
 ITEM_DEADLINE_S, ANSWER_DEADLINE_S = 60.0, 10.0
 ITEMS_AT_ONCE = 8
 FULL = 1.0 - 1e-9
-KNOWN = ("right", "without")
 LEAST_RIGHT, MOST_WRONG = 0.995, 0.001
 Lines = Iterable[str]
 Job = Callable[..., list[Any]]
@@ -116,34 +116,35 @@ async def _of_item(
     return [(await _of_item(pool, job, which, [answer]))[0] for answer in answers]
 
 
-async def judged(pool: WorkerPool, samples: Sequence[Sample]) -> list[Sample]:
-    """Return samples of `slim` with what is known of them.
+async def judged(pool: WorkerPool, samples: Iterable[Sample]) -> list[Sample]:
+    """Return the samples of `slim` that hold an answer, with what is known of it.
 
     `row["right"]` is the verdict, `row["without"]` the score of `without_notation`.
     """
     places = asyncio.Semaphore(ITEMS_AT_ONCE)
-    known: dict[Any, dict[str, Any]] = {}
 
     def key(s: Sample) -> tuple[Any, ...]:
         return s.task, s.row["config"], s.question, json.dumps(s.row["gold_answer"])
 
-    async def one(item: Any, of_item: Sequence[Sample]) -> None:
+    async def one(item: Any, of_item: Sequence[Sample]) -> list[Sample]:
         answers = list(dict.fromkeys(s.row["answer"] for s in of_item))
         which = (*item[:3], json.loads(item[3]))
         async with places:
             right = await _of_item(pool, verdicts, which, answers)
             without = await _of_item(pool, without_notation, which, answers)
-        for answer, *both in zip(answers, right, without, strict=True):
-            known[item, answer] = dict(zip(KNOWN, both, strict=True))
         progress.advance()
+        known = {
+            answer: {"right": is_right, "without": score}
+            for answer, is_right, score in zip(answers, right, without, strict=True)
+        }
+        rows = ({**s.row, **known[s.row["answer"]]} for s in of_item)
+        pairs = zip(of_item, rows, strict=True)
+        return [dataclasses.replace(s, row=row) for s, row in pairs]
 
     items = grouped((s for s in samples if s.is_answered), key)
     with WorkProgress("judge", len(items), "items") as progress:
-        await asyncio.gather(*(one(*item) for item in items.items()))
-    nothing = dict.fromkeys(KNOWN)
-    said = [known.get((key(s), s.row["answer"]), nothing) for s in samples]
-    pairs = zip(samples, said, strict=True)
-    return [dataclasses.replace(s, row={**s.row, **both}) for s, both in pairs]
+        done = await asyncio.gather(*(one(*item) for item in items.items()))
+    return list(itertools.chain.from_iterable(done))
 
 
 def slim(row: Mapping[str, Any]) -> Sample:
@@ -168,9 +169,8 @@ def _by_task(samples: Iterable[Sample]) -> list[tuple[str, list[Sample]]]:
 
 def judgement(samples: Sequence[Sample]) -> Lines:
     """Yield how answers that are right or wrong by the judge are scored."""
-    answered = [s for s in samples if s.is_answered]
     rows: list[Any] = []
-    for task, those in [("all", answered), *_by_task(answered)]:
+    for task, those in [("all", samples), *_by_task(samples)]:
         by = Counter((s.row["right"], s.row["scores"]["ours"] >= FULL) for s in those)
         too_low, too_high = by[True, False], by[False, True]
         right, wrong = too_low + by[True, True], too_high + by[False, False]
@@ -185,7 +185,7 @@ def judgement(samples: Sequence[Sample]) -> Lines:
 def notations(samples: Sequence[Sample]) -> Lines:
     """Yield what each task's notation changes, and what would change without it."""
     rows: list[Any] = []
-    for task, those in _by_task(s for s in samples if s.is_answered):
+    for task, those in _by_task(samples):
         changed = [s for s in those if s.row["without"] is not None]
         paid = [s for s in changed if s.row["scores"]["ours"] >= FULL]
         saved = Counter(s.row["right"] for s in paid if s.row["without"] < FULL)
