@@ -46,7 +46,7 @@ def test_it_leaves_rows_their_numbers_and_a_report(tmp_path):
     lines = (tmp_path / "rows_metrics.jsonl").read_text().splitlines()
     assert len(lines) == GROUPS
     page = read_page(tmp_path / "rows_report")
-    assert page.notes[0].startswith(f"{4 * GROUPS} rollouts of 1 run in 2 files of ")
+    assert page.notes[0].startswith(f"{4 * GROUPS} rollouts of 1 run in 1 file of ")
     assert page.notes[1] == "The model `simulated` says nothing about any real one."
     tasks = {row["task"] for row in page.tables["Tasks"]}
     assert tasks == {row["task"] for row in rows}
