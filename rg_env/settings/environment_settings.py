@@ -180,9 +180,8 @@ class RewardSettings(CheckedModel):
     """Maximum length of an answer, in characters; at least four times that of the
     reference answer"""
     partial_credit: bool = True
-    """Count scores below 1; if false, they are 0 in rewards, levels, evaluations,
-    metrics and thresholds; the outcome `partial`, `formats` in dumps and `rescore` show
-    them"""
+    """Count scores below 1; if false, they are 0 everywhere but in `formats` of dumps
+    and in `rescore`, and their outcome is `partial`"""
     mask_too_long_completions: bool = True
     """Tell the trainer to set the advantage of truncated rollouts to zero"""
     length_penalty_counts: Lengths = "prompt_and_completion"
