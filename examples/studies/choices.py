@@ -178,9 +178,8 @@ def by_place(
     return [fmean(v for v in values if v is not None) for values in found]
 
 
-def run(arm: str, name: str, seed: int) -> dict[str, Any]:
-    """Return the result of a cell."""
-    use_one_thread()
+def start(name: str) -> tuple[Policy, dict[Place, list[Item]]]:
+    """Return the base model of a setting, and the held-out items of each place."""
     setting = SETTINGS[name]
     digest = f"{name}-{digest_of(settings_of(name))}"
     asked = {
@@ -190,7 +189,14 @@ def run(arm: str, name: str, seed: int) -> dict[str, Any]:
         for number, place in enumerate(setting.places)
     }
     shown = [(setting.stream(p, BASE_SEED), n) for p, n in setting.shown.items()]
-    policy = base_model(digest, shown, right_only, setting.target)
+    return base_model(digest, shown, right_only, setting.target), asked
+
+
+def run(arm: str, name: str, seed: int) -> dict[str, Any]:
+    """Return the result of a cell."""
+    use_one_thread()
+    setting = SETTINGS[name]
+    policy, asked = start(name)
     items, feedback = chosen(arm, setting, seed)
     with_variance = []
     curve = [by_place(policy, asked, seed)]
