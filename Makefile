@@ -130,18 +130,14 @@ $(TORCH_STAMP): examples/train_small/requirements.txt
 	@$(TORCH_VENV)/bin/python -W ignore -c 'import reasoning_gym, torch'
 	@touch $@
 
-# The oldest Python is one on PATH, one of pyenv's, or one that uv can download.
+# uv finds the oldest Python on PATH or downloads it; pyenv has it elsewhere.
 $(OLDEST_STAMP): requirements.txt constraints.txt
-	@for python in python$(OLDEST) $(HOME)/.pyenv/versions/$(OLDEST).*/bin/python; do \
-	  "$$python" -c 'import ensurepip, venv' 2>/dev/null && break; python=; \
-	done; \
-	work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT; \
-	[ -n "$$python" ] || { $(PYTHON) -m venv "$$work" && "$$work/bin/pip" install --quiet uv \
-	  && "$$work/bin/uv" python install --quiet $(OLDEST) \
-	  && python=$$("$$work/bin/uv" python find $(OLDEST)); } >"$$work/log" 2>&1 \
-	|| { echo "No Python $(OLDEST) here, on PATH, of pyenv or by uv: install one, since it is promised." >&2; exit 1; }; \
-	echo "Installing requirements.txt in $(OLDEST_VENV), once: about a minute." \
-	&& rm -rf $(OLDEST_VENV) && "$$python" -m venv $(OLDEST_VENV) \
-	&& $(OLDEST_VENV)/bin/pip install --quiet --disable-pip-version-check --no-compile \
-	  -r requirements.txt -c constraints.txt 2>"$$work/log" || { tail -5 "$$work/log" >&2; exit 1; }
+	@echo "Installing requirements.txt in $(OLDEST_VENV), once: half a minute."
+	@work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT; \
+	python=$$(ls -d $(HOME)/.pyenv/versions/$(OLDEST).*/bin/python 2>/dev/null | tail -1); \
+	{ $(PYTHON) -m venv "$$work" && "$$work/bin/pip" install --quiet uv \
+	  && "$$work/bin/uv" venv --quiet --clear --python "$${python:-$(OLDEST)}" $(OLDEST_VENV) \
+	  && "$$work/bin/uv" pip install --quiet --no-cache --python $(OLDEST_VENV)/bin/python \
+	    -r requirements.txt -c constraints.txt; } >"$$work/log" 2>&1 \
+	|| { tail -5 "$$work/log" >&2; exit 1; }
 	@touch $@
