@@ -217,9 +217,8 @@ TESTS = sorted(
 
 @runs(*TESTS)
 @pytest.mark.parametrize("line", TESTS)
-def test_the_tests_that_contributing_names_are_there_and_pass(clone, line):
-    shortest = ("-q", "-m", "not processes and not slow")
-    assert " passed" in run(clone, *shlex.split(line), *shortest)
+def test_the_tests_that_contributing_names_are_there(clone, line):
+    run(clone, *shlex.split(line), "--collect-only")  # `make test` runs them
 
 
 @runs("make demo", "report")
