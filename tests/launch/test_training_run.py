@@ -1,9 +1,11 @@
 """A whole run as a user starts it: its programs are killed, and it ends in order.
 
 The inference server is that of the tests in the place of vLLM, and the trainer takes
-batches and learns nothing.
+batches and learns nothing. Where only an end matters, the servers run already, and
+`serve` sleeps.
 """
 
+import asyncio
 import contextlib
 import os
 import re
@@ -16,7 +18,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.parts import ENTRY, GUARD_S, small_run
+from tests.support.odd_servers import Odd, serving
+from tests.support.parts import ENTRY, GUARD_S, run_main, small_run
 from tests.support.processes import descendants, left_alive
 
 pytestmark = pytest.mark.processes
@@ -50,9 +53,15 @@ for step in range(len(done.read_text()) if done.exists() else 0, steps):
         file.write(".")
     time.sleep(0.2)
 """
+WITHOUT_SERVE = f"""
+import runpy, sys, time
+if sys.argv[1] == "serve":
+    time.sleep(600)
+runpy.run_path({str(ENTRY)!r}, run_name="__main__")
+"""
 
 
-def settings_of(folder, **launch):
+def settings_of(folder):
     """Write the settings of a run into a folder, and what it needs; return the file."""
     (folder / "bin").mkdir()
     python, vllm = folder / "bin" / "python", folder / "bin" / "vllm"
@@ -69,7 +78,6 @@ def settings_of(folder, **launch):
             "policy": str(folder / "policy"),
             "python": str(python),
             "trainer": f"{sys.executable} {program} {places}",
-            **launch,
         },
         "env": {
             **small_run(),
@@ -89,12 +97,11 @@ def settings_of(folder, **launch):
 class Run:
     """A run that was launched; `said` is what it prints."""
 
-    def __init__(self, folder, **settings):
+    def __init__(self, folder, entry, *argv):
         self.folder = folder
-        config = settings_of(folder, **settings)
         with (folder / "said").open("wb") as said:
             self.process = subprocess.Popen(
-                [sys.executable, str(ENTRY), "launch", "--config", str(config)],
+                [sys.executable, str(entry), "launch", *argv],
                 stdout=said,
                 stderr=said,
                 cwd=folder,
@@ -118,11 +125,7 @@ class Run:
 
     def kill_program(self, name):
         """Kill a program; return whether it was there."""
-        words = {
-            "api": "run-api",
-            "vllm": ".inference_server",
-            "serve": "serve",
-        }
+        words = {"api": "run-api", "vllm": ".inference_server", "serve": "serve"}
         word = words.get(name, "trainer.py")
         for child in descendants(self.process.pid):
             with contextlib.suppress(FileNotFoundError):  # it has just ended
@@ -135,59 +138,63 @@ class Run:
     def end(self, number=0):
         """Send a signal, wait for the end; return the status and what is left."""
         started = descendants(self.process.pid)
-        assert started or not number  # one that ends by itself may have ended them
         self.process.send_signal(number)
         status = self.process.wait(GUARD_S)
         return status, left_alive(started)
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    """Runs side by side, to their ends: the run, its status, what it left behind."""
-    names = ("programs_killed", "interrupted", "killed", "refused")
-    folders = {name: tmp_path_factory.mktemp(name) for name in names}
-    refusing = f"""{sys.executable} -c "print('error: no such device'); exit(2)" """
-    how = {"refused": {"trainer": refusing}}
-    found = {name: Run(folder, **how.get(name, {})) for name, folder in folders.items()}
-    ends = {}
+def test_a_run_restarts_what_dies_and_ends_with_its_trainer_leaving_nothing(tmp_path):
+    run = Run(tmp_path, ENTRY, f"--config={settings_of(tmp_path)}")
     try:
-        for name, number in (
-            ("interrupted", signal.SIGINT),
-            ("killed", signal.SIGKILL),
-        ):
-            found[name].until(lambda name=name: found[name].steps)
-            ends[name] = (found[name], *found[name].end(number))
-        run = found["programs_killed"]
         for name in PROGRAMS:
             seen = run.steps
             run.until(lambda seen=seen: run.steps > seen)
             run.until(lambda name=name: run.kill_program(name))
             run.until(lambda name=name: f"{name} has ended (SIGKILL" in run.said)
-        for name in ("programs_killed", "refused"):
-            ends[name] = (found[name], *found[name].end())
+        assert run.end() == (0, [])
     finally:
-        for run in found.values():
-            run.process.kill()
-            run.process.wait()
-    return ends
-
-
-def test_a_run_restarts_what_dies_and_ends_with_its_trainer_leaving_nothing(runs):
-    statuses = {name: status for name, (_, status, _) in runs.items()}
-    assert statuses == {
-        "programs_killed": 0,
-        "interrupted": 128 + signal.SIGINT,
-        "killed": -signal.SIGKILL,
-        "refused": 1,
-    }
-    assert {name: left for name, (*_, left) in runs.items()} == {
-        name: [] for name in runs
-    }
-    said = {name: run.said for name, (run, *_) in runs.items()}
-    assert not any("Traceback" in text or "retrieved" in text for text in said.values())
-    assert "trainer has ended 1 time (status 2: no such device)" in said["refused"]
-    run = runs["programs_killed"][0]
+        run.process.kill()
+        run.process.wait()
     again = re.findall(r"(\w+) has ended \(SIGKILL.*; starting it again", run.said)
     assert (run.steps, again) == (STEPS, list(PROGRAMS))
-    assert f"{run.folder / 'policy'}: step " in run.said
+    assert "Traceback" not in run.said
+    assert f"{tmp_path / 'policy'}: step " in run.said
     assert "groups with variance" in run.said
+
+
+@contextlib.asynccontextmanager
+async def beside_servers(folder, trainer):
+    """Yield an entry without `serve`, and the options of a run beside its servers."""
+    entry = folder / "entry.py"
+    entry.write_text(WITHOUT_SERVE)
+    async with serving(Odd({}, otherwise=(200, {}))) as url:
+        yield (
+            entry,
+            f"--config={settings_of(folder)}",
+            f"--env.rollout_server_url={url}",
+            f"--openai.base_url={url}/v1",
+            f"--launch.trainer={trainer}",
+        )
+
+
+async def test_an_interrupted_run_ends_its_programs(tmp_path):
+    async with beside_servers(tmp_path, "sleep 600") as how:
+        run = Run(tmp_path, *how)
+        both = lambda: len(descendants(run.process.pid)) == 2  # noqa: E731
+        await asyncio.to_thread(run.until, lambda: "g trainer" in run.said and both())
+        end = await asyncio.to_thread(run.end, signal.SIGINT)
+    assert end == (128 + signal.SIGINT, [])
+    assert "Traceback" not in run.said and "retrieved" not in run.said
+
+
+async def test_a_program_that_refuses_to_start_ends_the_others(
+    tmp_path, monkeypatch, capsys
+):
+    refusing = f"""{sys.executable} -c "print('error: no such device'); exit(2)" """
+    async with beside_servers(tmp_path, refusing) as (entry, *argv):
+        monkeypatch.setattr(sys, "argv", [str(entry)])
+        assert await asyncio.to_thread(run_main, ["launch", *argv]) == 1
+    said = capsys.readouterr().err
+    assert "trainer has ended 1 time (status 2: no such device)" in said
+    lines = [Path(f"/proc/{pid}/cmdline") for pid in descendants(os.getpid())]
+    assert not any(str(entry) in line.read_text() for line in lines)
