@@ -1,164 +1,232 @@
-"""The ends of real processes: in order, by signals at bad moments, with a dead API.
+"""Commands in a terminal that end too early: Ctrl-C, a closed window, a kill.
 
-All of them run and end at the same time, once for the whole module: most of an end is
-spent in waiting.
+All of them run and end at the same time, once for the whole module: most of what they
+take is their start.
 """
 
 import asyncio
 import json
+import re
 import signal
-from pathlib import Path
+import time
 
 import pytest
 
-from tests.support import faults
-from tests.support.faults import always, listed
+from rg_env.demo.stand_in_trainer import WITHOUT_END, trained_api
+from rg_env.line_file import read_groups
+from tests.support.faults import LONGEST_HANG_S, listed
 from tests.support.inference_server import inference_server
-from tests.support.parts import NOWHERE, end_of, until
+from tests.support.parts import build_env, options_of, until
 from tests.support.real_api import RealApi
-from tests.support.world import World
+from tests.support.runs import trainer_config
+from tests.support.stock_api import running_api
+from tests.support.terminals import CTRL_C, Terminal
 
 pytestmark = pytest.mark.processes
 
-END_WITHIN_S = faults.LONGEST_HANG_S
+DUMPED = "dumps/reasoning_gym_environment_*rollouts_*.jsonl"
+ANSWERED = 40
+"""Requests until a server hangs."""
+END_WITHIN_S = LONGEST_HANG_S
 """A server that hangs is not waited for; a busy machine may take its time."""
 LIBRARY_OF_THE_HOST = "multidict"
 """It is loaded early in an import of the host, which takes another second then."""
 
-
-# -- runs and ends --------------------------------------------------------------------
-
-
-async def hanging(folder):
-    """End one instance by one signal and another by two while their server hangs."""
-    async with (
-        World(folder) as world,
-        world.with_api(),
-        inference_server(always("hang")) as first,
-        inference_server(always("hang")) as second,
-    ):
-        runs = {
-            first: world.start(first.url, "one", inference_weight=1.0),
-            # A busy machine may send the second signal late.
-            second: world.start(
-                second.url, "two", has_slow_end=True, inference_weight=1.0
-            ),
-        }
-        for server in runs:
-            await until(lambda server=server: server.faults.requests, "requests hang")
-        api = RealApi(world.api, "")
-        await until(lambda: api.connected() == 2, "both are registered")
-        one = await runs[first].end(signal.SIGTERM)
-        registered = api.connected()
-        two = await runs[second].end(signal.SIGTERM, signal.SIGTERM)
-        return one, two, runs[first].said, registered
+CLOSED, KILLED = "serve is closed", "serve is killed"
+SERVES = {
+    "total_steps": 10**6,
+    "dump_rollouts": True,
+    "rollout_save_score_threshold": 0.0,
+    "tasks": ["gcd", "chain_sum"],
+    "seed": 7,
+    "inference_weight": 1.0,
+    "min_batch_allocation": None,
+    "max_batches_offpolicy": 0,
+}
 
 
-async def in_imports(folder):
-    async with World(folder) as world:
-        run = world.start(NOWHERE)
-        maps = Path(f"/proc/{run.pid}/maps")
-        await until(lambda: LIBRARY_OF_THE_HOST in maps.read_text(), "it imports")
-        status, _, left = await run.end(signal.SIGINT)
-        return status, left, [path.name for path in folder.rglob("*")]
+# -- runs and ends ---------------------------------------------------------------------
 
 
-async def killed(folder):
-    """Kill an instance, start it again, and end that one when its API has died."""
+def has_dumped(terminal):
+    return any(terminal.work.glob(f"{DUMPED}*"))
+
+
+def is_importing(terminal):
+    return LIBRARY_OF_THE_HOST in terminal.maps
+
+
+INTERRUPTED = {
+    "the demo runs": (("demo", "--steps", 1000, "--dumps", "dumps"), has_dumped),
+    "doctor": (("doctor",), "doctor: "),
+    "run-api": (("run-api", "--host=127.0.0.1", "--port=0"), "ready on"),
+    "it imports": (("serve", *options_of()), is_importing),
+}
+"""Name to the command line, and when Ctrl-C is pressed."""
+
+
+def interrupted(folder, argv, condition):
+    with Terminal(folder, *argv) as terminal:
+        terminal.wait_for(condition)
+        terminal.press(CTRL_C)
+        terminal.wait_for_end()
+    return terminal
+
+
+def serving(folder, server, api):
+    """Start `serve` in a terminal, with the name of its folder."""
+    given = {"data_dumps_dir": "dumps", "wandb_name": folder.name, **SERVES}
+    options = options_of(server.url, rollout_server_url=api.url, **given)
+    return Terminal(folder, "serve", *options)
+
+
+def closed(folder, server, api):
+    """Close the terminal of one of two that are registered, while its server hangs."""
+
+    def is_hanging(terminal):
+        return server.faults.requests > ANSWERED and api.connected() == 2
+
+    with serving(folder, server, api) as terminal:
+        terminal.wait_for(is_hanging)
+        began = time.monotonic()
+        terminal.close()
+        terminal.took_s = time.monotonic() - began
+        terminal.still_registered = api.connected()
+    return terminal
+
+
+def checkpoints(folder):
+    found = folder.rglob(f"{KILLED}/step-*.json")
+    return sorted(found, key=lambda path: path.stat().st_mtime_ns)
+
+
+def killed(folder, server, api):
+    """Kill one after some checkpoints."""
+    with serving(folder, server, api) as terminal:
+        terminal.wait_for(lambda _: len(checkpoints(folder.parent)) > 2)
+        terminal.kill()
+    ledger = next(folder.parent.rglob(f"{KILLED}/ledger.json"))
+    terminal.ledger = json.loads(ledger.read_text())
+    return terminal
+
+
+async def run_all(folder):
+    """Return the terminals by name, and an environment that has lost its API."""
     saving = {"checkpoint_dir": str(folder), "save_checkpoint_interval": 1}
+    trainer = trainer_config(steps=WITHOUT_END, **saving)
+    interrupting = [
+        asyncio.to_thread(interrupted, folder / name, *how)
+        for name, how in INTERRUPTED.items()
+    ]
     async with (
         inference_server(listed(), latency_ms=200) as server,
-        World(folder) as world,
+        inference_server(lambda n: "hang" * (n >= ANSWERED)) as hanging,
     ):
-        async with world.with_api(**saving):
-            run = world.start(server.url, min_batch_allocation="None")
-            await until(lambda: len(world.checkpoints()) > 2, "checkpoints are saved")
-            _, _, left = await run.end(signal.SIGKILL)
-            ledger = json.loads(next(folder.rglob("ledger.json")).read_text())
-            before = len(world.checkpoints())
-            run = world.start(server.url, min_batch_allocation="None")
-            await until(lambda: len(world.checkpoints()) > before + 2, "it goes on")
+        async with trained_api(trainer, api=running_api()) as (url, _):
+            api = RealApi(url, "")
+            terminals = await asyncio.gather(
+                *interrupting,
+                asyncio.to_thread(closed, folder / CLOSED, hanging, api),
+                asyncio.to_thread(killed, folder / KILLED, server, api),
+            )
+            before = len(checkpoints(folder))
+            given = {"data_dumps_dir": str(folder / KILLED / "work" / "dumps")}
+            given |= {"wandb_name": KILLED, "rollout_server_url": url}
+            env = build_env(server.url, **SERVES, **given)
+            serving = asyncio.create_task(env.env_manager())
+            await until(lambda: len(checkpoints(folder)) > before + 2, "it goes on")
         await asyncio.sleep(2.0)
-        status, seconds, _ = await run.end(signal.SIGTERM)
-        return {
-            "left": left,
-            "status": status,
-            "seconds": seconds,
-            "said": run.said,
-            "killed": ledger,
-            "state": json.loads(world.checkpoints()[-1].read_text()),
-            # Each of the two runs has probed the server with two.
-            "served": server.completions - 2 * 2,
-            "dumped": len(world.dumped()),
-            "unsent": world.dumped("UNSENT_rollouts"),
-            "unfinished": list((folder / "dumps").glob("*.part")),
-        }
+        began = time.monotonic()
+        serving.cancel()
+        await asyncio.wait([serving])
+        env.took_s = time.monotonic() - began
+        # Each of the two runs has probed the server with two.
+        env.served = server.completions - 2 * 2
+        env.state = json.loads(checkpoints(folder)[-1].read_text())
+    return dict(zip([*INTERRUPTED, CLOSED, KILLED], terminals, strict=True)), env
 
 
 @pytest.fixture(scope="module")
 def ends(tmp_path_factory):
-    """Return what each of the runs above came to, or its error, by name."""
-    folder = tmp_path_factory.mktemp("ends")
-    runs = {
-        "killed": killed(folder / "killed"),
-        "hanging": hanging(folder / "hanging"),
-        "in_imports": in_imports(folder / "in_imports"),
-    }
+    return asyncio.run(run_all(tmp_path_factory.mktemp("ends")))
 
-    async def all_at_once():
-        return await asyncio.gather(*runs.values(), return_exceptions=True)
 
-    return dict(zip(runs, asyncio.run(all_at_once()), strict=True))
+@pytest.fixture
+def terminal(ends, name):
+    return ends[0][name]
+
+
+def dumped(terminal):
+    return [g for path in terminal.work.glob(DUMPED) for g in read_groups(path)]
 
 
 # -- claims ----------------------------------------------------------------------------
 
 
-def test_the_exit_status_says_how_it_ended(ends):
-    (status, _, left), _, said, _ = end_of(ends, "hanging")
-    assert status == 143, said
-    assert left == [] and "Traceback" not in said
+@pytest.mark.parametrize("name", [*INTERRUPTED, CLOSED, KILLED])
+def test_no_process_no_temporary_file_and_no_noise_is_left(terminal):
+    assert terminal.left == []
+    assert terminal.noise == [], terminal.said
+    # W&B makes them at its import and removes them at an end that is no kill.
+    of_wandb = ("wandb-media", "wandb-artifacts")
+    left = terminal.temporary_files
+    assert [path for path in left if not path.endswith(of_wandb)] == []
 
 
-def test_the_api_is_told_of_an_end(ends):
-    *_, registered = end_of(ends, "hanging")
-    assert registered == 1  # of two
+@pytest.mark.parametrize("name", INTERRUPTED)
+def test_an_interrupted_command_says_so_and_leaves_only_what_was_written(
+    terminal, name
+):
+    # Where nothing has to be undone the signal itself ends it: 128 + n for a shell.
+    expected = -signal.SIGINT if name == "it imports" else 128 + signal.SIGINT
+    assert terminal.status == expected, terminal.said
+    assert terminal.shows_cursor
+    assert name == "the demo runs" or terminal.files == []
 
 
-def test_a_server_that_hangs_holds_up_no_end_and_a_second_signal_ends_at_once(ends):
-    (_, seconds, _), (status, _, left), *_ = end_of(ends, "hanging")
-    assert seconds < END_WITHIN_S
-    # Of the signal itself: an end in order has the status 143.
-    assert (status, left) == (-signal.SIGTERM, [])
+@pytest.mark.parametrize("name", ["the demo runs", CLOSED])
+def test_every_dump_file_is_complete(terminal):
+    assert [path for path in terminal.files if path.endswith(".part")] == []
+    assert dumped(terminal)
 
 
-def test_a_signal_during_the_imports_ends_it_as_a_shell_expects(ends):
-    status, left, files = end_of(ends, "in_imports")
-    # Ended by the signal itself, which a shell reports as 128 + n.
-    assert status == -signal.SIGINT
-    assert left == []
-    assert sorted(files) == ["env", "said"]
+@pytest.mark.parametrize("name", ["the demo runs"])
+def test_a_demo_that_ends_early_says_where_its_dump_files_are_and_what_reports(
+    terminal,
+):
+    assert re.search(r"step \d+/1000: ", terminal.text)
+    named = [path for path in terminal.files if path.endswith((".jsonl", ".html"))]
+    assert {path.rpartition(".")[2] for path in named} == {"jsonl"}
+    assert all(path in terminal.text for path in named)
+    assert re.search(r"report \S+ .*--out ", terminal.text)
 
 
-def test_a_killed_process_leaves_no_other_and_its_rollouts_are_counted(ends):
-    end = end_of(ends, "killed")
-    assert end["left"] == end["unfinished"] == []
+@pytest.mark.parametrize("name", [CLOSED])
+def test_a_closed_terminal_ends_serve_in_time_and_the_api_is_told(terminal):
+    assert terminal.status == 128 + signal.SIGHUP
+    assert terminal.took_s < END_WITHIN_S
+    assert terminal.still_registered == 1
+
+
+@pytest.mark.parametrize("name", [KILLED])
+def test_the_rollouts_of_a_killed_process_are_counted_when_it_goes_on(ends, terminal):
+    env = ends[1]
     # Those dumped after the newest checkpoint before the kill are on disk alone.
-    assert 0 < end["state"]["saved"]["groups_total"] <= end["dumped"]
-    assert "continuing from" in end["said"]
-    ledger = end["state"]["metrics"]
-    in_flight = end["killed"]["queried"] - sum(end["killed"]["outcomes"].values())
-    assert ledger["outcomes"].get("killed", 0) == in_flight
-    assert ledger["queried"] == sum(ledger["outcomes"].values())
-    assert ledger["queried"] >= end["served"]
+    assert 0 < env.state["saved"]["groups_total"] <= len(dumped(terminal))
+    assert list(terminal.work.rglob("*.part")) == []
+    in_flight = terminal.ledger["queried"] - sum(terminal.ledger["outcomes"].values())
+    outcomes = env.state["metrics"]["outcomes"]
+    assert outcomes.get("killed", 0) == in_flight
+    assert env.state["metrics"]["queried"] == sum(outcomes.values()) >= env.served
 
 
-def test_groups_that_reach_no_api_by_the_end_are_on_disk_and_counted(ends):
-    end = end_of(ends, "killed")
-    assert end["status"] == 143
-    assert end["seconds"] < END_WITHIN_S
-    unsent = end["unsent"]
-    assert unsent and f"{4 * len(unsent)} unsent" in end["said"]
+@pytest.mark.parametrize("name", [KILLED])
+def test_groups_that_reach_no_api_by_the_end_are_on_disk_and_counted(ends, terminal):
+    env = ends[1]
+    assert env.took_s < END_WITHIN_S
+    paths = terminal.work.glob("dumps/**/*UNSENT_rollouts_*.jsonl")
+    unsent = [group for path in paths for group in read_groups(path)]
+    assert env.ledger.outcomes["unsent"] == 4 * len(unsent) > 0
     for group in unsent:
         assert len(group["tokens"]) == len(group["scores"]) == 4
         assert group["unsent_because"]

@@ -55,6 +55,18 @@ class Terminal:
         )
         os.close(screen)
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.check_left()
+        self.end_all()
+
+    @property
+    def maps(self):
+        """What it has mapped to memory, its libraries among them."""
+        return Path(f"/proc/{self._process.pid}/maps").read_text()
+
     @property
     def status(self):
         """The exit status, negative for the signal that ended it."""
