@@ -1,15 +1,29 @@
 """Registrations of killed processes hold up no batch for long; living ones are kept."""
 
 import asyncio
+import contextlib
+from types import SimpleNamespace
 
 import pytest
 
 from rg_env.atropos import api_client as atropos_api
-from rg_env.atropos.api_client import LOOK_EVERY_S, LOOKS, is_marked, marked
-from tests.support.real_api import ENVIRONMENT, RealApi, group
-from tests.support.registered_process import SIZE, other_process, registered, settings
+from rg_env.atropos.api_client import (
+    LOOK_EVERY_S,
+    LOOKS,
+    ApiSession,
+    is_marked,
+    marked,
+)
+from tests.support.real_api import ENVIRONMENT, SIZE, RealApi, group
 
 ROUNDS = 20
+SETTINGS = SimpleNamespace(
+    inference_weight=1.0,
+    group_size=SIZE,
+    max_token_length=2048,
+    min_batch_allocation=0.5,
+)
+"""What an environment registers with."""
 
 
 @pytest.fixture
@@ -27,6 +41,17 @@ def clock(monkeypatch):
     return time_s
 
 
+@contextlib.asynccontextmanager
+async def registered(url):
+    """Yield the session of an environment."""
+    session = ApiSession(url)
+    try:
+        await session.register("env", SETTINGS)
+        yield session
+    finally:
+        await session.leave()
+
+
 class Environment:
     """What `serve` does about registrations."""
 
@@ -36,7 +61,7 @@ class Environment:
     async def look(self):
         await self.session.read_status()
         if await self.session.may_be_ended(2 * SIZE):
-            await self.session.register("env", settings())
+            await self.session.register("env", SETTINGS)
 
     async def send(self):
         me = {"env_id": self.session.env_id}
@@ -58,14 +83,12 @@ async def batches_after(clock, *environments, rounds=ROUNDS):
     return len(await asyncio.to_thread(environments[0].api.batches))
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize("number", [1, 2])
 def test_those_of_killed_processes_hold_up_no_batch(api, clock, logged, number):
-    for _ in range(number):
-        with other_process(api.url):
-            pass
-
     async def run():
+        for _ in range(number):
+            async with registered(api.url) as killed:
+                killed.env_id = None  # it says nothing at its end
         async with registered(api.url) as session:
             env = Environment(api, session)
             for _ in range(2):

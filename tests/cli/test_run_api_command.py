@@ -1,12 +1,10 @@
-"""`run-api` serves the Atropos API, and says in one sentence why it cannot."""
+"""`run-api` serves the Atropos API until it is ended, or says why it cannot."""
 
 import asyncio
-import json
 import signal
 import socket
 import subprocess
 import sys
-import urllib.request
 
 import pytest
 
@@ -15,22 +13,7 @@ from rg_env.cli.server_commands import checked
 from rg_env.errors import SettingError
 from rg_env.results.result_file import env_settings
 from tests.support.parts import ENTRY, GUARD_S, env_config, run_main
-from tests.support.real_api import RealApi
-from tests.support.registered_process import registered
-
-
-@pytest.mark.processes
-def test_it_says_where_it_listens_and_answers_there_until_a_signal_ends_it():
-    with subprocess.Popen(
-        [sys.executable, ENTRY, "run-api", "--port=0", "--host=::1"],
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        url = process.stdout.readline().split()[-1]
-        with urllib.request.urlopen(f"{url}/status", timeout=GUARD_S) as reply:
-            assert json.load(reply) == {"current_step": 0, "queue_size": 0}
-        process.terminate()
-        assert process.wait(GUARD_S) == 128 + signal.SIGTERM
+from tests.support.real_api import RealApi, registered
 
 
 def test_a_port_in_use_is_named(capsys):
@@ -63,17 +46,18 @@ def test_a_file_without_a_usable_secret_is_refused_and_not_repeated(tmp_path, te
 def test_serve_meets_the_trainer_behind_the_secret_which_nobody_repeats(tmp_path):
     secret = "0123456789abcdef" * 2
     (tmp_path / "secret").write_text(secret)
-    options = ["--port", "0", "--secret_file", str(tmp_path / "secret")]
+    options = ["--host=::1", "--port=0", f"--secret_file={tmp_path / 'secret'}"]
 
     async def run(url):
-        async with registered(url) as session:
-            await session.trainer_limits()
+        async with registered(url):
+            pass
 
     with subprocess.Popen(
         [sys.executable, ENTRY, "run-api", *options], stdout=subprocess.PIPE, text=True
     ) as process:
         url = process.stdout.readline().split()[-1]
         api = RealApi(f"{url}/{secret}", tmp_path)
+        assert api.query("GET", "/status") == {"current_step": 0, "queue_size": 0}
         api.start_trainer()
         asyncio.run(run(api.url))
         assert api.connected() == 0
@@ -81,6 +65,7 @@ def test_serve_meets_the_trainer_behind_the_secret_which_nobody_repeats(tmp_path
             asyncio.run(run(f"{url}/{secret[:-1]}"))
         process.terminate()
         rest = process.communicate(timeout=GUARD_S)[0]
+    assert process.returncode == 128 + signal.SIGTERM
     assert secret[:-1] not in f"{url}{rest}{error.value}"
 
 

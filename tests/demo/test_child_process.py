@@ -1,4 +1,4 @@
-"""The API as our child: it answers, it ends, it never outlives us."""
+"""A program as our child: it answers, it ends, it never outlives us."""
 
 import asyncio
 import signal
@@ -10,36 +10,38 @@ import time
 import aiohttp
 import pytest
 
-from rg_env.demo.child_process import RUN_API, ChildError, running_program
+from rg_env.demo.child_process import ChildError, running_program
 
 pytestmark = pytest.mark.processes
+
+PROGRAM = "tests.support.web_apps"
 
 
 async def is_gone(url):
     try:
-        async with aiohttp.ClientSession() as http, http.get(f"{url}/info"):
+        async with aiohttp.ClientSession() as http, http.get(url):
             return False
     except aiohttp.ClientConnectionError:
         return True
 
 
 async def test_it_answers_inside_the_context_and_leaves_nothing_but_its_log(tmp_path):
-    log = tmp_path / "api.log"
-    async with running_program(RUN_API, "--port=0", log_path=log) as url:
+    log = tmp_path / "log"
+    async with running_program(PROGRAM, "0", log_path=log) as url:
         assert not await is_gone(url)
-        again = running_program(RUN_API, f"--port={url.rsplit(':', 1)[1]}")
-        with pytest.raises(ChildError, match="Address already in use"):
+        again = running_program(PROGRAM, url.rsplit(":", 1)[1])
+        with pytest.raises(ChildError, match="address already in use"):
             await again.__aenter__()
     assert await is_gone(url) and log.exists()
 
 
-def test_a_killed_owner_leaves_no_api_behind(repo_root):
-    owner_code = textwrap.dedent("""
+def test_a_killed_owner_leaves_no_program_behind(repo_root):
+    owner_code = textwrap.dedent(f"""
         import asyncio
-        from rg_env.demo.child_process import RUN_API, running_program
+        from rg_env.demo.child_process import running_program
 
         async def run():
-            async with running_program(RUN_API, "--port=0") as url:
+            async with running_program("{PROGRAM}", "0") as url:
                 print(url, flush=True)
                 await asyncio.sleep(60)
 

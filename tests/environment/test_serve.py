@@ -2,19 +2,13 @@
 
 import asyncio
 
-import pytest
-
 from rg_env.demo.stand_in_trainer import StandInTrainer
 from rg_env.settings.program_settings import SIMULATED
-from tests.support.parts import (
-    GUARD_S,
-    build_env,
-    free_port,
-    until,
-)
+from tests.support.faults import listed
+from tests.support.parts import GUARD_S, build_env, empty_api, free_port, until
 from tests.support.real_api import EndsError
 from tests.support.runs import completions_of, serve, trainer_config
-from tests.support.stock_api import running_api
+from tests.support.spoilt_api import faulty_api
 
 # -- the ledger ------------------------------------------------------------------------
 
@@ -26,15 +20,15 @@ async def test_every_queried_rollout_has_one_outcome_and_every_group_can_be_trai
     env = build_env(
         SIMULATED,
         rollout_server_url=api_url,
-        total_steps=8,
+        total_steps=4,
         tasks=None,
         group_size=8,
         max_token_length=8192,
         num_workers=2,
     )
     limits = {"batch_size": 64, "group_size": 8, "max_token_len": 8192}
-    counts = await serve(env, trainer_config(api_url, 8, **limits), 8)
-    assert (counts.groups, counts.rollouts) == (64, 512)
+    counts = await serve(env, trainer_config(api_url, 4, **limits), 4)
+    assert (counts.groups, counts.rollouts) == (32, 256)
     assert (counts.invalid_groups, counts.faults) == (0, {})
     ledger = env.metrics.ledger
     assert ledger.outcomes.keys() <= {"sent", "zero_variance", "cancelled"}
@@ -42,21 +36,20 @@ async def test_every_queried_rollout_has_one_outcome_and_every_group_can_be_trai
     # A group that is cancelled at the end may not have reached the model yet.
     least = ledger.queried - ledger.outcomes["cancelled"]
     assert least <= len(completions) <= ledger.queried
-    assert len(env.task_group_counts) > 40
+    assert len(env.task_group_counts) > 20
 
 
-# -- other trainers and servers ------------------------------------------
+# -- an API that comes late, or again --------------------------------------------------
 
 
-@pytest.mark.processes
-async def test_an_api_that_comes_up_late_is_waited_for(impatient, logged):
+async def test_an_api_that_comes_up_late_is_waited_for(api_url, impatient, logged):
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     env = build_env(SIMULATED, rollout_server_url=url, total_steps=2)
     serving = asyncio.create_task(env.env_manager())
     await until(lambda: env._session.events["api_retries"] >= 2, "it has tried twice")
-    async with running_api(port) as api:
-        trainer = StandInTrainer(trainer_config(api, 2))
+    async with faulty_api(listed(), api_url, port=port):
+        trainer = StandInTrainer(trainer_config(api_url, 2))
         await asyncio.wait_for(asyncio.gather(trainer.run(2), serving), GUARD_S)
     assert trainer.counts.groups == 8
     said = [r.getMessage() for r in logged.records if url in r.getMessage()]
@@ -64,16 +57,16 @@ async def test_an_api_that_comes_up_late_is_waited_for(impatient, logged):
     assert "run-api" in said[0]
 
 
-@pytest.mark.processes
-async def test_a_restarted_api_gets_groups_again(impatient):
+async def test_a_restarted_api_gets_groups_again(api_url, impatient):
     port = free_port()
-    async with running_api(port) as api:
-        env = build_env(SIMULATED, rollout_server_url=api, total_steps=1000)
+    async with faulty_api(listed(), api_url, port=port) as door:
+        env = build_env(SIMULATED, rollout_server_url=door.url, total_steps=1000)
         serving = asyncio.create_task(env.env_manager())
-        first = StandInTrainer(trainer_config(api, 4))
+        first = StandInTrainer(trainer_config(api_url, 4))
         await asyncio.wait_for(first.run(2), GUARD_S)
-    async with running_api(port) as api:
-        trainer = StandInTrainer(trainer_config(api, 4))
+    empty_api(api_url)
+    async with faulty_api(listed(), api_url, port=port):
+        trainer = StandInTrainer(trainer_config(api_url, 4))
         counts = await asyncio.wait_for(trainer.run(3), GUARD_S)
         serving.cancel()
         await asyncio.gather(serving, return_exceptions=True)

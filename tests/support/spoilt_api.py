@@ -63,8 +63,8 @@ class SpoiltApi:
 
 
 @contextlib.asynccontextmanager
-async def faulty_api(script, url, only=None):
+async def faulty_api(script, url, only=None, port=0):
     """Serve in this process; yield the door, with its `url`."""
     api = SpoiltApi(script, url, only)
-    async with serve_app(api.app(), notices_departures=True) as api.url:
+    async with serve_app(api.app(), port=port, notices_departures=True) as api.url:
         yield api

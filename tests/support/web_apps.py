@@ -1,8 +1,12 @@
-"""An aiohttp application that is served while a context or a process lasts."""
+"""An aiohttp application that is served while a context or a process lasts.
+
+python -m tests.support.web_apps PORT
+"""
 
 import asyncio
 import contextlib
 import os
+import sys
 
 from aiohttp import web
 
@@ -36,3 +40,7 @@ async def serve_announced(app, name, port):
     async with serve_app(app, port=port, notices_departures=True) as url:
         announce(url, name)
         await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve_announced(web.Application(), "nothing", int(sys.argv[1])))
