@@ -3,7 +3,6 @@
 import fcntl
 import json
 import signal
-import time
 
 import pytest
 
@@ -11,8 +10,8 @@ from rg_env.atropos.process_run import Processing
 from rg_env.line_file import read_groups
 from rg_env.results.result_file import settings_path
 from rg_env.settings.program_settings import SIMULATED
-from tests.support.parts import GUARD_S, options_of, run_main, start_entry
-from tests.support.runs import completions_of, processed
+from tests.support.parts import options_of, run_main
+from tests.support.runs import completions_of, interrupted_when, processed
 
 pytestmark = pytest.mark.processes
 
@@ -25,46 +24,43 @@ def rows_of(path):
     return sorted(map(json.dumps, rows))
 
 
-# -- real processes --------------------------------------------------------------------
-
-MANY = 24
+GROUPS = 6
 
 
-def command(path):
-    given = {"complexity_mode": "random", "total_steps": MANY, "group_size": 2}
-    return options_of(SIMULATED, data_path_to_save_groups=path, **given)
+def command(path, **changes):
+    given = {"complexity_mode": "random", "total_steps": GROUPS, "max_num_workers": 2}
+    given |= {"data_path_to_save_groups": path}
+    return ["process", *options_of(SIMULATED, **given | changes)]
 
 
-def ended_by(number, argv, path, rows):
-    """Start `process` and end it by a signal after some rows; return the end."""
-    child = start_entry("process", *argv)
-    try:
-        while not (path.exists() and path.read_bytes().count(b"\n") >= rows):
-            assert child.poll() is None
-            time.sleep(0.02)
-        child.send_signal(number)
-        said, _ = child.communicate(timeout=GUARD_S)
-        return child.returncode, said
-    finally:
-        child.kill()
-        child.communicate()
-
-
-def test_killed_and_terminated_it_ends_with_the_rows_of_one_run(tmp_path, logged):
+def test_interrupted_it_is_continued_with_the_items_of_the_rows_that_are_missing(
+    tmp_path, monkeypatch, logged
+):
     path = tmp_path / "rows.jsonl"
-    argv = command(path)
-    ended_by(signal.SIGKILL, argv, path, 3)
-    status, said = ended_by(signal.SIGTERM, argv, path, 10)
-    assert status == 128 + signal.SIGTERM and "Traceback" not in said
-    assert f"report {path}" in said and not (tmp_path / "rows_report").exists()
-    there = path.read_bytes().count(b"\n")
-    assert 10 <= there < MANY
-    assert f"only {there} of {MANY} groups were written; the same command" in said
-    assert run_main(["process", *argv]) == 0
+
+    def rows():
+        return path.read_bytes().splitlines(keepends=True) if path.exists() else []
+
+    has_three = lambda: len(rows()) > 2 and settings_path(path).exists()  # noqa: E731
+    interrupted_when(monkeypatch, has_three)
+    assert run_main(command(path)) == 128 + signal.SIGINT
+    monkeypatch.undo()
+    there = len(rows())
+    assert there < GROUPS and not (tmp_path / "rows_report").exists()
+    assert f"report {path}" in logged.text
+    assert f"only {there} of {GROUPS} groups were written; the same c" in logged.text
+    left = b"".join([rows()[0], *rows()[2:]])
+    path.write_bytes(left + b'{"task": "gcd", "tor')  # as a kill leaves it
+    asked = completions_of(monkeypatch)
+    # Settings that decide no row may change.
+    how = {"max_num_workers": 3, "worker_timeout": 100, "debug_logging": True}
+    assert run_main(command(path, **how)) == 0
+    assert f"rows go to {path}: written {there - 1}, wanted {GROUPS}" in logged.text
+    assert len(asked) == 4 * (GROUPS - there + 1)
+    assert path.read_bytes().startswith(left)
     whole = tmp_path / "uninterrupted" / "rows.jsonl"
-    assert run_main(["process", *command(whole)]) == 0
+    assert run_main(command(whole)) == 0
     assert rows_of(path) == rows_of(whole)
-    assert f"rows go to {path}: written {there}, wanted {MANY}" in logged.text
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "rows.jsonl",
         "rows.jsonl.settings.yaml",
@@ -74,31 +70,8 @@ def test_killed_and_terminated_it_ends_with_the_rows_of_one_run(tmp_path, logged
     ]
 
 
-# -- in this process -------------------------------------------------------------------
-
-GROUPS = 6
-
-
 def first_lines(path, number):
     return b"".join(path.read_bytes().splitlines(keepends=True)[:number])
-
-
-async def test_the_rows_that_are_missing_are_written_with_their_own_items(
-    tmp_path, monkeypatch
-):
-    given = {"include_messages": False}
-    await processed(tmp_path, GROUPS, **given)
-    path = tmp_path / "rows.jsonl"
-    whole, lines = rows_of(path), path.read_bytes().splitlines(keepends=True)
-    there = [lines[0], lines[2], lines[5]]
-    path.write_bytes(b"".join([*there, b'{"task": "gcd", "tor']))
-    # Settings that decide no row may change.
-    given |= {"max_num_workers": 3, "worker_timeout": 100, "debug_logging": True}
-    asked = completions_of(monkeypatch)
-    await processed(tmp_path, GROUPS, **given)
-    assert len(asked) == 4 * (GROUPS - len(there))
-    assert rows_of(path) == whole
-    assert path.read_bytes().startswith(b"".join(there))
 
 
 async def test_a_complete_file_is_left_as_it_is_and_its_number_1_is_continued(

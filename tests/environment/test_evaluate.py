@@ -1,8 +1,8 @@
 """`evaluate`: the same items for everybody, and a failed request is no wrong answer."""
 
-import asyncio
 import fcntl
 import json
+import signal
 
 import pytest
 import yaml
@@ -14,7 +14,13 @@ from rg_env.results.summary import EvalSummary
 from rg_env.settings.program_settings import SIMULATED
 from rg_env.stream.group_scorer import GroupScorer, ScoringUnavailableError
 from tests.support.parts import FAST_TASKS, options_of, ready_env, run_main
-from tests.support.runs import always_wrong, completions_of, evaluated, samples
+from tests.support.runs import (
+    always_wrong,
+    completions_of,
+    evaluated,
+    interrupted_when,
+    samples,
+)
 
 pytestmark = pytest.mark.processes
 
@@ -71,18 +77,11 @@ def test_it_leaves_samples_numbers_and_settings_and_prints_its_tasks(
 
 
 async def ended_after(number, folder, monkeypatch, **changes):
-    """Evaluate one item after the other; end it in the midst of a request."""
-
-    def write(*how):
-        if len(asked) > number:
-            loop.call_soon_threadsafe(evaluating.cancel)
-        return always_wrong()
-
-    loop = asyncio.get_running_loop()
-    asked = completions_of(monkeypatch, write)
-    one_by_one = evaluated(folder, max_eval_workers=1, **changes)
-    evaluating = asyncio.ensure_future(one_by_one)
-    await asyncio.wait([evaluating])
+    """Evaluate one item after the other; press Ctrl-C in the midst of a request."""
+    asked = interrupted_when(monkeypatch, lambda: len(asked) > number, always_wrong)
+    status = 128 + signal.SIGINT
+    await evaluated(folder, status, max_eval_workers=1, **changes)
+    monkeypatch.undo()
 
 
 async def test_what_was_interrupted_is_continued_and_queries_nothing_twice(

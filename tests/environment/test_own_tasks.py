@@ -1,27 +1,25 @@
 """A user's own tasks in a run: found, sampled, scored, continued and measured."""
 
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 
 import pytest
+from reasoning_gym import factory
 
 from rg_env.line_file import read_groups
 from rg_env.run.checkpoints import BadCheckpointError
 from rg_env.settings.program_settings import SIMULATED
-from tests.support.parts import GUARD_S, REPO_ROOT, options_of, run_main
+from tests.support.parts import REPO_ROOT, options_of, run_main
 from tests.support.runs import next_items, questions, with_env
 
 pytestmark = pytest.mark.processes
 
 FILE = str(REPO_ROOT / "tests" / "support" / "own_tasks.py")
 
-PROGRAM = f"""\
-import sys
-sys.path.insert(0, {str(REPO_ROOT)!r})
+PROGRAM = """\
 from dataclasses import dataclass
 from reasoning_gym.factory import ProceduralDataset, register_dataset
-from reasoning_gym_environment import ReasoningGymEnv
 
 @dataclass
 class TripleConfig:
@@ -35,53 +33,43 @@ class TripleDataset(ProceduralDataset):
     def __getitem__(self, idx):
         number = self.seed + idx
         answer = str(3 * number)
-        return {{"question": f"Three times {{number}}?", "answer": answer}}
+        return {"question": f"Three times {number}?", "answer": answer}
 
 register_dataset("triple", TripleDataset, TripleConfig)
 
-class MyEnv(ReasoningGymEnv):
-    name = "mine"
-
 if __name__ == "__main__":
+    from reasoning_gym_environment import ReasoningGymEnv
+
+    class MyEnv(ReasoningGymEnv):
+        name = "mine"
+
     MyEnv.cli()
 """
 
 
-@pytest.fixture(scope="module")
-def versions(tmp_path_factory):
-    """Two files of one name with the same tasks; the second has another line."""
-    files = []
-    for more in ("", "# changed\n"):
-        path = tmp_path_factory.mktemp("version") / "my_tasks.py"
-        path.write_text(f"{Path(FILE).read_text()}{more}")
-        files.append(str(path))
-    return files
-
-
-def test_a_program_has_its_tasks_written_by_process(tmp_path):
+def test_a_program_has_its_tasks_written_by_process(tmp_path, monkeypatch, logged):
     (tmp_path / "my_env.py").write_text(PROGRAM)
     rows = tmp_path / "rows.jsonl"
     argv = options_of(
         SIMULATED, tasks="triple", total_steps=2, data_path_to_save_groups=rows
     )
-    done = subprocess.run(
-        [sys.executable, "my_env.py", "process", *argv],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=GUARD_S,
-    )
-    assert done.returncode == 0, done.stderr
+    monkeypatch.setattr(factory, "DATASETS", dict(factory.DATASETS))
+    monkeypatch.setattr(sys, "argv", ["my_env.py", "process", *argv])
+    with pytest.raises(SystemExit, match="0"):
+        runpy.run_path(str(tmp_path / "my_env.py"), run_name="__main__")
     found = list(read_groups(rows))
     assert [row["task"] for row in found] == ["triple"] * 2
     for row in found:
         number = int(row["question"].split()[2].rstrip("?"))
         assert row["gold_answer"] == str(3 * number)
         assert set(row["outcomes"]).isdisjoint({"scorer_error", "timeout"})
-    assert " with my_env " in done.stderr
+    assert " with my_env " in logged.text
 
 
-def test_a_checkpoint_of_a_changed_module_is_refused(versions, tmp_path):
+def test_a_checkpoint_of_a_changed_module_is_refused(tmp_path):
+    changed = tmp_path / Path(FILE).name
+    changed.write_text(f"{Path(FILE).read_text()}# changed\n")
+
     def place(env):
         env.checkpoint_dir, env.curr_step = str(tmp_path), 4
 
@@ -96,15 +84,13 @@ def test_a_checkpoint_of_a_changed_module_is_refused(versions, tmp_path):
         env.load_checkpoint()
         return questions(await next_items(env, 3))
 
-    first, changed = (
-        {"task_modules": [file], "tasks": ["double", "gcd"]} for file in versions
-    )
-    then = with_env(save, **first)
-    assert with_env(load, **first) == then
+    given = {"tasks": ["double", "gcd"], "task_modules": [FILE]}
+    then = with_env(save, **given)
+    assert with_env(load, **given) == then
     with pytest.raises(
         BadCheckpointError, match="is of a run with another task_modules"
     ):
-        with_env(load, **changed)
+        with_env(load, **given | {"task_modules": [str(changed)]})
 
 
 LEFT_OUT = {

@@ -16,7 +16,14 @@ from rg_env.inference.client import Client
 from rg_env.inference.completions import Sampling, read_tokens
 from rg_env.inference.connection import refusal
 from rg_env.inference.prompts import Prompt
-from tests.support.parts import RIGHT, build_env, server_config, until, vllm_reply
+from tests.support.parts import (
+    RIGHT,
+    build_env,
+    server_config,
+    sglang_reply,
+    until,
+    vllm_reply,
+)
 from tests.support.web_apps import serve_app
 
 pytestmark = pytest.mark.slow
@@ -27,24 +34,6 @@ MESSAGES = [
     {"role": "system", "content": "Be brief."},
     {"role": "user", "content": "2 + 2? ünïcode 数"},
 ]
-
-
-def sglang_reply(texts, finish_reason="stop"):
-    reply = vllm_reply(texts)
-    return [
-        {
-            "text": text,
-            "meta_info": {
-                "finish_reason": {"type": finish_reason, "matched": 1},
-                "output_token_logprobs": [
-                    [logprob, int(token), None]
-                    for (entry,) in rows
-                    for token, logprob in entry.items()
-                ],
-            },
-        }
-        for text, rows in zip(texts, reply["logprobs"], strict=True)
-    ]
 
 
 SHAPES = {"vllm": vllm_reply, "sglang": sglang_reply}
@@ -199,7 +188,7 @@ async def through_our_requests(kind, url):
     ]
 
 
-TEXTS = ["<answer>4</answer>", "a", "é 数 \U0001f600 <|im_end|>"]
+TEXTS = ["<answer>4</answer>", '[{"1": é}]', "数 \U0001f600 <|im_end|>"]
 
 
 @KINDS

@@ -11,8 +11,8 @@ from rg_env.inference.connection import RequestFailedError
 from rg_env.inference.prompts import Prompt, Prompts, render_prompt
 from rg_env.inference.protocols import ATROPOS, CHAT
 from rg_env.reward.extraction import extract_answer
-from tests.support.odd_servers import openai_endpoint, serving
-from tests.support.parts import RIGHT, build_env, vllm_reply, vllm_server
+from tests.support.odd_servers import Odd, openai_endpoint, serving
+from tests.support.parts import RIGHT, build_env, vllm_reply
 
 
 class Vocabulary:
@@ -120,10 +120,10 @@ def hurried(monkeypatch):
 
 
 def sampled(server, kind="vllm", n=2, max_tokens=9999, left=()):
-    """Sample from a server, as long as replies are left; return the newest, counts."""
+    """Sample from a server, as long as replies are left; return the newest."""
 
     async def run():
-        async with server as url:
+        async with serving(server) as url:
             env = build_env(url, kind)
             for each in env.server.servers:
                 each.is_up = True  # these replies are all to groups
@@ -136,22 +136,25 @@ def sampled(server, kind="vllm", n=2, max_tokens=9999, left=()):
                     made = await env._servers.generate(prompt, n, sampling)
             finally:
                 await env.close()
-            return prompt, made, env._events()
+            return made
 
     return asyncio.run(run())
+
+
+def vllm(reply):
+    return Odd({"POST /generate": reply})
 
 
 def completions(*replies, **how):
     """Sample from a server of Atropos until it has given all its replies."""
     left = list(replies)
-    return sampled(vllm_server(lambda body: left.pop(0)), left=left, **how)
+    return sampled(vllm(lambda body: left.pop(0)), left=left, **how)
 
 
 def chatted(*replies, n=2):
     """Sample once from an endpoint that chats."""
     left = [{"choices": choices} for choices in replies]
-    odd = openai_endpoint(lambda body: left.pop(0))
-    return sampled(serving(odd), "openai", n)
+    return sampled(openai_endpoint(lambda body: left.pop(0)), "openai", n)
 
 
 def said(message, end="stop"):
@@ -165,7 +168,7 @@ def test_missing_choices_are_queried_for_again_and_surplus_ones_left_out():
         wanted.append(body["n"])
         return vllm_reply([RIGHT] * (2 if len(wanted) < 3 else 5))
 
-    _, made, _ = sampled(vllm_server(reply), n=5)
+    made = sampled(vllm(reply), n=5)
     assert len(made) == 5 and wanted == [5, 3, 1]
 
 
@@ -176,7 +179,7 @@ def test_too_few_choices_again_and_again_are_a_failure():
 
 
 def test_a_completion_that_is_too_long_is_cut_and_counts_as_truncated():
-    _, made, _ = completions(vllm_reply(["word " * 100] * 2), max_tokens=10)
+    made = completions(vllm_reply(["word " * 100] * 2), max_tokens=10)
     for completion in made:
         assert len(completion.tokens) == len(completion.logprobs) == 10
         assert completion.finish_reason == "length"
@@ -196,7 +199,7 @@ SAID = {"content": RIGHT}
     ],
 )
 def test_what_the_model_wrote_is_read_in_whatever_field_it_is(choice, text):
-    _, made, _ = chatted([choice], n=1)
+    made = chatted([choice], n=1)
     assert made[0].unusable is None and made[0].text == text
 
 

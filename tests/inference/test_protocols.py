@@ -1,10 +1,8 @@
-"""Replies are read: those of `/generate` as the host reads them, whatever they hold."""
+"""Replies are read, whatever they hold; see test_client.py for those of `/generate`."""
 
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rg_env.inference import protocols
 from rg_env.inference.completions import Completion, why_unusable
@@ -27,68 +25,8 @@ read_sglang = read_with(protocols.SGLANG)
 read_completions = read_with(protocols.COMPLETIONS)
 
 
-def as_host_reads_vllm(reply):
-    """Return what atroposlib 0.4.0 makes of a vLLM reply."""
-    both = list(zip(reply["logprobs"], reply["finish_reasons"], strict=False))
-    ids = [[int(next(iter(p[0].keys()))) for p in rows] for rows, _ in both]
-    logprobs = [[next(iter(p[0].values())) for p in rows] for rows, _ in both]
-    return ids, logprobs, [reason for _, reason in both]
-
-
-def as_host_reads_sglang(reply):
-    """Return what atroposlib 0.4.0 makes of an SGLang reply."""
-    metas = [
-        r.get("meta_info", {}) for r in (reply if type(reply) is list else [reply])
-    ]
-    rows = [meta.get("output_token_logprobs", []) for meta in metas]
-    return (
-        [[item[1] for item in row] for row in rows],
-        [[item[0] for item in row] for row in rows],
-        [meta.get("finish_reason") for meta in metas],
-    )
-
-
-NUMBERS = st.one_of(
-    st.floats(allow_nan=False, allow_infinity=False), st.integers(-(2**40), 2**40)
-)
-SEQUENCES = st.lists(
-    st.lists(st.tuples(st.integers(0, 2**31), NUMBERS), max_size=5), max_size=4
-)
-
-
-def vllm_reply(sequences):
-    return {
-        "text": ['[{"1":\\u00e9}]'] * len(sequences),
-        "finish_reasons": ["stop"] * len(sequences),
-        "logprobs": [[[{str(i): p}] for i, p in pairs] for pairs in sequences],
-        "token_ids": [[i for i, _ in pairs] for pairs in sequences],
-    }
-
-
-def sglang_reply(sequences):
-    return [
-        {
-            "text": "[[",
-            "meta_info": {
-                "finish_reason": {"type": "stop", "matched": 2},
-                "output_token_logprobs": [[p, i, None] for i, p in pairs],
-            },
-        }
-        for pairs in sequences
-    ]
-
-
 def encoded(reply):
     return json.dumps(reply).encode()
-
-
-@pytest.mark.slow
-@given(SEQUENCES)
-def test_any_reply_of_generate_is_read_as_the_host_reads_it(sequences):
-    reply = vllm_reply(sequences)
-    assert read_atropos(encoded(reply)) == as_host_reads_vllm(reply)
-    reply = sglang_reply(sequences)
-    assert read_sglang(encoded(reply)) == as_host_reads_sglang(reply)
 
 
 ATROPOS = [

@@ -7,29 +7,23 @@ import asyncio
 import contextlib
 import copy
 import functools
-import json
 import socket
 import ssl
-import subprocess
-import sys
 import tempfile
 import time
 import urllib.error
 import urllib.request
 from pathlib import Path
 
-from aiohttp import web
 from atroposlib.envs.server_handling.server_manager import APIServerConfig
 from transformers import AutoTokenizer
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.cli.main import main
-from rg_env.inference.probe import PROBE_TOKENS
 from rg_env.installation import TOKENIZER_FOLDER
 from rg_env.settings.program_settings import SIMULATED
 from tests.support.text_models import ChatTokenizer
-from tests.support.web_apps import serve_app
 
 REPO_ROOT = Path(__file__).resolve().parents[2]
 ENTRY = REPO_ROOT / "reasoning_gym_environment.py"
@@ -131,16 +125,6 @@ def run_main(argv, env_cls=ReasoningGymEnv):
         return end.code
 
 
-def start_entry(*argv, **popen):
-    return subprocess.Popen(
-        [sys.executable, str(ENTRY), *argv],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        **popen,
-    )
-
-
 # -- processes -------------------------------------------------------------------------
 
 
@@ -149,13 +133,6 @@ async def until(condition, what):
     while not condition():
         assert time.monotonic() < deadline, f"waited in vain until {what}"
         await asyncio.sleep(0.05)
-
-
-def end_of(ends, name):
-    """Return what a life came to that a fixture has lived, or raise its error."""
-    if isinstance(ends[name], BaseException):
-        raise ends[name]
-    return ends[name]
 
 
 # -- HTTP ------------------------------------------------------------------------------
@@ -173,39 +150,32 @@ def empty_api(url):
         urllib.request.urlopen(f"{url}/reset_data", timeout=30).close()
 
 
-def vllm_reply(texts, finish_reason="stop", logprob=-0.5):
+def vllm_reply(texts, finish_reason="stop"):
     """Return what a vLLM server answers, with these completions."""
     tokenizer = ChatTokenizer()
     encoded = [tokenizer.encode(text) for text in texts]
-    return {
-        "text": list(texts),
-        "logprobs": [[[{str(i): logprob}] for i in ids] for ids in encoded],
-        "finish_reasons": [finish_reason for _ in texts],
-    }
+    rows = [[[{str(n): -i / 8}] for i, n in enumerate(ids)] for ids in encoded]
+    ends = [finish_reason for _ in texts]
+    return {"text": list(texts), "logprobs": rows, "finish_reasons": ends}
 
 
-@contextlib.asynccontextmanager
-async def vllm_server(reply):
-    """Serve vLLM's protocol with bodies or statuses that the test makes of a request's.
-
-    A probe is answered well.
-    """
-
-    async def health(request):
-        return web.json_response({})
-
-    async def generate(request):
-        body = await request.json()
-        is_probe = body["max_tokens"] == PROBE_TOKENS
-        answer = vllm_reply([RIGHT] * body["n"]) if is_probe else reply(body)
-        if isinstance(answer, int):
-            return web.Response(status=answer)
-        return web.Response(text=json.dumps(answer), content_type="application/json")
-
-    app = web.Application()
-    app.add_routes([web.get("/health", health), web.post("/generate", generate)])
-    async with serve_app(app) as url:
-        yield url
+def sglang_reply(texts, finish_reason="stop"):
+    """As `vllm_reply`, of an SGLang server."""
+    reply = vllm_reply(texts)
+    return [
+        {
+            "text": text,
+            "meta_info": {
+                "finish_reason": {"type": finish_reason, "matched": 1},
+                "output_token_logprobs": [
+                    [logprob, int(token), None]
+                    for (entry,) in rows
+                    for token, logprob in entry.items()
+                ],
+            },
+        }
+        for text, rows in zip(texts, reply["logprobs"], strict=True)
+    ]
 
 
 # -- rollouts --------------------------------------------------------------------------

@@ -4,7 +4,11 @@ import asyncio
 import contextlib
 import errno
 import os
+import signal
+import threading
+import time
 
+from rg_env import shutdown
 from rg_env.demo import simulated_model
 from rg_env.demo.policy import sample_completion
 from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
@@ -87,6 +91,23 @@ def completions_of(monkeypatch, write=sample_completion):
 
     monkeypatch.setattr(simulated_model, "sample_completion", noted)
     return asked
+
+
+def interrupted_when(monkeypatch, condition, write=sample_completion):
+    """Have Ctrl-C pressed once a condition holds when the simulated model is asked."""
+    presses = []
+
+    def pressing(*how):
+        if not presses and condition():
+            presses.append(signal.SIGINT)
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        return write(*how)
+
+    def begin(status):  # which would end this process after a while
+        monkeypatch.setattr(shutdown, "_signal_s", time.monotonic())
+
+    monkeypatch.setattr(shutdown, "_begin", begin)
+    return completions_of(monkeypatch, pressing)
 
 
 def always_wrong(*how):
