@@ -5,9 +5,6 @@ import fcntl
 import json
 import os
 import shutil
-import subprocess
-import sys
-import textwrap
 
 import pytest
 from hypothesis import given
@@ -21,6 +18,8 @@ from rg_env.line_file import (
     recover_unfinished,
 )
 from tests.support.groups import GROUPS, decoded, group
+from tests.support.processes import files_end_at
+from tests.support.worker_attacks import start_script
 
 
 @pytest.fixture
@@ -49,25 +48,6 @@ def numbers(path):
 
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
-
-
-def start_child(repo_root, path, program):
-    """Start a process that has a file of lines and `put(n)`."""
-    prelude = f"""
-        import pathlib, resource, sys
-        sys.path.insert(0, {str(repo_root)!r})
-        from rg_env.line_file import LineFile
-        path = pathlib.Path({str(path)!r})
-        file = LineFile(path)
-        def put(number):
-            file.put(b'{{"n": %d}}\\n' % number)
-    """
-    return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(prelude) + textwrap.dedent(program)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
 
 
 # -- a file ----------------------------------------------------------------------------
@@ -133,20 +113,22 @@ def test_no_complete_file_is_overwritten(file, part):
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("torn", [b"", b'{"n'])
-def test_a_killed_process_loses_nothing_it_accepted(repo_root, part, torn):
-    program = """
-        for number in range(3):
-            put(number)
-        print("accepted", flush=True)
-        sys.stdin.read()
-    """
-    with start_child(repo_root, part, program) as child:
+def test_a_killed_process_loses_nothing_it_accepted(tmp_path, part):
+    program = f"""
+import pathlib, sys
+from rg_env.line_file import LineFile
+file = LineFile(pathlib.Path({str(part)!r}))
+for number in range(3):
+    file.put(b'{{"n": %d}}\\n' % number)
+print("accepted", flush=True)
+sys.stdin.read()
+"""
+    with start_script(tmp_path, program) as child:
         assert child.stdout.readline() == "accepted\n"
         assert recover_unfinished(part.parent) == []  # as it lives
         child.kill()
     with part.open("ab") as opened:
-        opened.write(torn)
+        opened.write(b'{"n')
     assert recover_unfinished(part.parent) == [part.with_suffix("")]
     assert numbers(part.with_suffix("")) == [0, 1, 2]
     assert names(part.parent) == ["a.jsonl"]
@@ -217,21 +199,13 @@ def test_refused_lines_have_a_bound_of_bytes_too(file, part, monkeypatch):
     assert put(file, range(4)) == [True, True, False, False]
 
 
-@pytest.mark.processes
-def test_a_full_disk_tears_no_line_and_gets_the_rest_later(repo_root, part):
-    program = """
-        limit = resource.getrlimit(resource.RLIMIT_FSIZE)
-        put(0)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (12, limit[1]))
-        put(1)
-        print(len(file.waiting), path.read_bytes().count(b"{"), flush=True)
-        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
-        put(2)
-        file.complete()
-    """
-    with start_child(repo_root, part, program) as process:
-        assert process.stdout.read().split() == ["1", "1"]
-    assert numbers(part.with_suffix("")) == [0, 1, 2]
+def test_a_full_disk_tears_no_line_and_gets_the_rest_later(file, part):
+    put(file, [0])
+    with files_end_at(12):
+        put(file, [1])
+        assert (len(file.waiting), numbers(part)) == (1, [0])
+    put(file, [2])
+    assert numbers(file.complete()) == [0, 1, 2]
 
 
 # -- encoding --------------------------------------------------------------------------

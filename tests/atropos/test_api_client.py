@@ -17,7 +17,7 @@ from tests.support.odd_servers import (
     stock_vllm,
     web_page,
 )
-from tests.support.real_api import after_registration
+from tests.support.real_api import RealApi, registered
 
 pytestmark = pytest.mark.slow
 
@@ -137,21 +137,17 @@ def test_what_fails_now_or_finds_the_api_later_is_waited_for(before):
 # -- what the trainer asks for ---------------------------------------------------------
 
 
-async def nothing(env):
-    return env
+@pytest.mark.processes
+async def test_the_trainers_batch_limit_and_steps_are_taken_over(api_url):
+    RealApi(api_url, "").start_trainer(512, batch_size=16)
+    async with registered(api_url, total_steps=-1, wandb_name=None) as env:
+        assert (env.config.batch_size, env.max_token_len) == (16, 512)
+        assert env.config.total_steps == 10**6
+        assert env.wandb_prepend == "reasoning_gym_0"
 
 
 @pytest.mark.processes
-def test_the_trainers_batch_limit_and_steps_are_taken_over(api_url):
-    env = asyncio.run(
-        after_registration(api_url, 16, nothing, total_steps=-1, wandb_name=None)
-    )
-    assert (env.config.batch_size, env.max_token_len) == (16, 512)
-    assert env.config.total_steps == 10**6
-    assert env.wandb_prepend == "reasoning_gym_0"
-
-
-@pytest.mark.processes
-def test_a_group_that_does_not_fit_the_batch_is_refused(api_url):
+async def test_a_group_that_does_not_fit_the_batch_is_refused(api_url):
+    RealApi(api_url, "").start_trainer(512, batch_size=4)
     with pytest.raises(SettingError, match=r"env\.group_size: 8 .* batch of 4"):
-        asyncio.run(after_registration(api_url, 4, nothing, group_size=8))
+        await registered(api_url, group_size=8).__aenter__()

@@ -11,7 +11,7 @@ from rg_env.inference.connection import RequestFailedError, refusal
 from rg_env.run.group import Group
 from rg_env.stream.group_scorer import ScoringUnavailableError
 from tests.support.parts import ENTRY_OF_FOUR, NOWHERE, Exact, build_env, until
-from tests.support.real_api import SIZE, EndsError, after_registration, group
+from tests.support.real_api import SIZE, EndsError, RealApi, group, registered
 
 ITEM = ([{"role": "user", "content": "2 + 2?"}], ENTRY_OF_FOUR, Exact())
 FAILED = RequestFailedError(refusal(500, b"overloaded"))
@@ -180,30 +180,24 @@ def test_a_group_frees_its_place_with_its_replies_though_a_task_of_a_hook_querie
 
 
 @pytest.mark.processes
-def test_the_event_loop_turns_between_two_groups_that_are_started(api_url):
-    turns = 0
+async def test_the_event_loop_turns_between_two_groups_that_are_started(api_url):
+    turns, seen = [], []
 
     async def turn():
-        nonlocal turns
         while True:
-            turns += 1
+            turns.append(1)
             await asyncio.sleep(0)
 
-    async def work(env):
-        seen = []
+    async def handle_env(item_uuid):
+        seen.append(len(turns))
+        await hangs()
 
-        async def handle_env(item_uuid):
-            seen.append(turns)
-            await hangs()
-
-        await env.get_status()
+    RealApi(api_url, "").start_trainer(batch_size=16)
+    async with registered(api_url, max_num_workers=4) as env:
         env.backlog.extend(range(4))
         env.handle_env = handle_env
         env._hooked_run = with_hooks(env)
         turning = asyncio.create_task(turn())
         await env.add_train_workers()
         turning.cancel()
-        return seen
-
-    seen = asyncio.run(after_registration(api_url, 16, work, max_num_workers=4))
     assert len(seen) == len(set(seen)) == 4

@@ -1,55 +1,24 @@
 """Registrations of killed processes hold up no batch for long; living ones are kept."""
 
 import asyncio
-import contextlib
-from types import SimpleNamespace
 
 import pytest
 
-from rg_env.atropos import api_client as atropos_api
 from rg_env.atropos.api_client import (
     LOOK_EVERY_S,
     LOOKS,
-    ApiSession,
     is_marked,
     marked,
 )
-from tests.support.real_api import ENVIRONMENT, SIZE, RealApi, group
+from tests.support.real_api import (
+    ENVIRONMENT,
+    SETTINGS,
+    SIZE,
+    group,
+    session_at,
+)
 
 ROUNDS = 20
-SETTINGS = SimpleNamespace(
-    inference_weight=1.0,
-    group_size=SIZE,
-    max_token_length=2048,
-    min_batch_allocation=0.5,
-)
-"""What an environment registers with."""
-
-
-@pytest.fixture
-def api(api_url, tmp_path):
-    api = RealApi(api_url, tmp_path)
-    api.start_trainer(batch_size=2 * SIZE)
-    return api
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """Return the time in seconds, as a list of one value that a test moves on."""
-    time_s = [0.0]
-    monkeypatch.setattr(atropos_api, "_now", lambda: time_s[0])
-    return time_s
-
-
-@contextlib.asynccontextmanager
-async def registered(url):
-    """Yield the session of an environment."""
-    session = ApiSession(url)
-    try:
-        await session.register("env", SETTINGS)
-        yield session
-    finally:
-        await session.leave()
 
 
 class Environment:
@@ -87,9 +56,9 @@ async def batches_after(clock, *environments, rounds=ROUNDS):
 def test_those_of_killed_processes_hold_up_no_batch(api, clock, logged, number):
     async def run():
         for _ in range(number):
-            async with registered(api.url) as killed:
+            async with session_at(api.url) as killed:
                 killed.env_id = None  # it says nothing at its end
-        async with registered(api.url) as session:
+        async with session_at(api.url) as session:
             env = Environment(api, session)
             for _ in range(2):
                 await env.send()
@@ -105,7 +74,7 @@ def test_those_of_killed_processes_hold_up_no_batch(api, clock, logged, number):
 
 def test_one_that_lives_and_is_slow_keeps_its_minimum_and_loses_no_group(api, clock):
     async def run():
-        async with registered(api.url) as one, registered(api.url) as other:
+        async with session_at(api.url) as one, session_at(api.url) as other:
             quick, slow = Environment(api, one), Environment(api, other)
             for _ in range(2):
                 await quick.send()
@@ -119,7 +88,7 @@ def test_one_that_lives_and_is_slow_keeps_its_minimum_and_loses_no_group(api, cl
 
 def test_one_that_hung_and_was_ended_registers_again(api, clock):
     async def run():
-        async with registered(api.url) as one, registered(api.url) as other:
+        async with session_at(api.url) as one, session_at(api.url) as other:
             quick, hung = Environment(api, one), Environment(api, other)
             for _ in range(2):
                 await quick.send()
@@ -133,7 +102,7 @@ def test_one_that_hung_and_was_ended_registers_again(api, clock):
 
 def test_a_number_that_a_new_api_gave_to_somebody_else_is_not_ended(api, clock):
     async def run():
-        async with registered(api.url) as session:
+        async with session_at(api.url) as session:
             env = Environment(api, session)
             api.forget()
             api.start_trainer(batch_size=2 * SIZE)
@@ -149,7 +118,7 @@ def test_one_of_another_program_is_left_alone(api, clock):
     register_other(api)
 
     async def run():
-        async with registered(api.url) as session:
+        async with session_at(api.url) as session:
             env = Environment(api, session)
             for _ in range(2):
                 await env.send()

@@ -114,28 +114,24 @@ async def test_the_event_loop_goes_on_while_a_long_group_is_written():
 # -- in a run --------------------------------------------------------------------------
 
 
-@pytest.mark.processes
-async def test_rows_are_the_same_however_many_groups_are_written_at_once(tmp_path):
-    found = []
-    for workers in (1, 8):
-        folder = tmp_path / str(workers)
-        _, rows = await processed(folder, 8, max_num_workers=workers)
-        for row in rows:
-            assert row.pop("seconds") > 0 and row["model"] == SIMULATED
-        found.append(sorted(rows, key=lambda row: row["index"]))
-    assert found[0] == found[1]
+async def rows(folder, workers):
+    _, rows = await processed(folder, 8, max_num_workers=workers)
+    for row in rows:
+        assert row.pop("seconds") > 0
+    return sorted(rows, key=lambda row: row["index"])
+
+
+async def evaluation(folder, workers):
+    await evaluated(folder, eval_completions=3, max_eval_workers=workers)
+    return sorted(samples(folder), key=lambda row: (row["task"], row["completion"]))
 
 
 @pytest.mark.processes
-async def test_samples_are_the_same_however_many_are_evaluated_at_once(tmp_path):
-    found = []
-    for workers in (1, 8):
-        folder = tmp_path / str(workers)
-        await evaluated(folder, eval_completions=3, max_eval_workers=workers)
-        rows = sorted(samples(folder), key=lambda row: (row["task"], row["completion"]))
-        found.append(rows)
-    assert found[0] == found[1]
-    assert {row["model"] for row in found[0]} == {SIMULATED}
+@pytest.mark.parametrize("made", [rows, evaluation])
+async def test_results_are_the_same_however_many_are_made_at_once(made, tmp_path):
+    found = await made(tmp_path / "1", 1)
+    assert found == await made(tmp_path / "8", 8)
+    assert {row["model"] for row in found} == {SIMULATED}
 
 
 def test_the_model_is_named_and_the_log_says_once_that_it_is_simulated(logged):

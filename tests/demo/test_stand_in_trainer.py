@@ -1,10 +1,8 @@
 """The stand-in trainer against the real API, with groups made by hand."""
 
 import asyncio
-import copy
 import dataclasses
 
-import aiohttp
 import pytest
 
 from rg_env.demo.stand_in_trainer import (
@@ -13,6 +11,7 @@ from rg_env.demo.stand_in_trainer import (
     TrainerError,
     find_faults,
 )
+from tests.support.real_api import session_at
 
 GROUP = {
     "tokens": [[5, 6, 7, 8], [5, 6, 9]],
@@ -31,19 +30,12 @@ def config(api_url):
     )
 
 
-async def post_groups(url, groups, env=True):
-    """Send groups, as an env that waits for the trainer or as nobody."""
-    how = {"max_token_length": 9, "desired_name": "e", "weight": 1, "group_size": 2}
-    async with aiohttp.ClientSession(url) as http:
-        status = {}
-        while env and status.get("status") != "success":
-            await asyncio.sleep(0.02)
-            async with http.post("/register-env", json=how) as response:
-                status = await response.json()
+async def post_groups(url, groups):
+    """Send groups as an environment that waits for the trainer."""
+    async with session_at(url) as session:
+        me = {"env_id": session.env_id}
         for group in groups:
-            sent = {**group, "env_id": status.get("env_id")}
-            async with http.post("/scored_data", json=sent) as response:
-                response.raise_for_status()
+            await session.request("POST", "/scored_data", {**group, **me})
 
 
 def train(config, groups, steps=1, on_step=len):
@@ -58,7 +50,7 @@ def train(config, groups, steps=1, on_step=len):
 
 
 def changed(**values):
-    return {**copy.deepcopy(GROUP), **values}
+    return GROUP | values
 
 
 def test_good_groups_are_counted_and_nothing_is_wrong_with_them(config):

@@ -18,10 +18,10 @@ TASKS = ["acre", "chain_sum", "gcd"]
 EACH = 6
 
 
-def screen(folder, url, *more, groups=EACH):
+def screen(folder, url, *more):
     options = options_of(url, tasks=",".join(TASKS), complexity_mode="random")
     out = f"--out={folder / 'screen.yaml'}"
-    return run_main(["screen", *options, out, f"--groups={groups}", *more])
+    return run_main(["screen", *options, out, f"--groups={EACH}", *more])
 
 
 @pytest.fixture(scope="module")
@@ -71,19 +71,19 @@ def test_a_file_of_somebody_and_one_that_is_no_yaml_are_refused(tmp_path, capsys
 
 
 def test_it_ends_with_a_table_and_is_read_again_without_a_request(
-    tmp_path, monkeypatch, capsys
+    done, monkeypatch, capsys
 ):
-    out = tmp_path / "screen.yaml"
-    assert screen(tmp_path, SIMULATED, groups=4) == 0
+    out = done[0] / "screen.yaml"
+    completions, first = completions_of(monkeypatch), out.read_text()
+    out.unlink()
+    argv = ("--openai.api_key=secret-key", "--least_share=0.05")
+    assert screen(done[0], SIMULATED, *argv) == 0
     table = capsys.readouterr().out.splitlines()
     assert table[-2:] == [
         f"settings: {out}",
         f"run: python reasoning_gym_environment.py serve --config {out}",
     ]
-    assert any(line.split()[:2] == ["gcd", "4"] for line in table)
-    completions, first = completions_of(monkeypatch), out.read_text()
-    out.unlink()
-    assert screen(tmp_path, SIMULATED, "--least_share=0.05", groups=4) == 0
+    assert any(line.split()[:2] == ["gcd", str(EACH)] for line in table)
     assert out.read_text() == first
     assert completions == []
-    assert not (tmp_path / "screen_1.jsonl").exists()
+    assert not (done[0] / "screen_1.jsonl").exists()

@@ -1,12 +1,12 @@
 """Checkpoints and the ledger: whole or not at all, of this run or refused."""
 
 import json
-import resource
 from types import SimpleNamespace
 
 import pytest
 
 from rg_env.run.checkpoints import BadCheckpointError, Checkpoints, load, newest
+from tests.support.processes import files_end_at
 
 
 class Part:
@@ -50,13 +50,8 @@ def value_of(saves):
 
 def test_a_full_disk_keeps_the_old_checkpoint_and_the_next_leaves_nothing_else(saves):
     saves.write(4, {})
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
-    try:
-        with pytest.raises(OSError, match="File too large"):
-            saves.write(4, {"filler": "x" * 5000})
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with files_end_at(1000), pytest.raises(OSError, match="File too large"):
+        saves.write(4, {"filler": "x" * 5000})
     assert value_of(saves) == 1
     saves.part.value = 2
     saves.write(4, {})

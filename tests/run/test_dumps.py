@@ -1,9 +1,7 @@
 """Dumps: what is accepted is on disk or counted, and which groups are dumped."""
 
 import asyncio
-import contextlib
 import json
-import resource
 import threading
 import time
 from types import SimpleNamespace
@@ -17,6 +15,7 @@ from rg_env.run.dumps import Dumps, DumpWriter, line_of
 from rg_env.run.group import Rollout
 from tests.support.groups import scored
 from tests.support.parts import GUARD_S, env_config
+from tests.support.processes import files_end_at
 
 PER_FILE = 3
 
@@ -133,15 +132,6 @@ def test_refused_groups_wait_in_order_and_beyond_the_bound_they_are_lost(
     folder.unlink()
     write(writer, ["new"])
     assert all_numbers(folder) == [*range(MOST_WAITING), "new"]
-
-
-@contextlib.contextmanager
-def files_end_at(num_bytes):
-    """Let the disk be full for every file of this size."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, limits[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def test_what_still_waits_at_the_end_is_counted_lost(writer, folder, caplog):

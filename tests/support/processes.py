@@ -1,6 +1,7 @@
-"""What a process has started, and which of it is left."""
+"""What a process has started, and which of it is left; a full disk for this one."""
 
 import contextlib
+import resource
 import time
 from pathlib import Path
 
@@ -32,3 +33,14 @@ def left_alive(pids, patience_s=60):
             break
         time.sleep(0.05)
     return left
+
+
+@contextlib.contextmanager
+def files_end_at(num_bytes):
+    """Let the disk be full for every file of this size."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)

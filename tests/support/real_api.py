@@ -7,8 +7,10 @@ import asyncio
 import contextlib
 import json
 import urllib.request
+from types import SimpleNamespace
 
 from reasoning_gym_environment import ReasoningGymEnv
+from rg_env.atropos.api_client import ApiSession
 from tests.support.parts import GUARD_S, build_env, empty_api
 
 SIZE = 2
@@ -86,6 +88,25 @@ def group(text="x"):
     }
 
 
+SETTINGS = SimpleNamespace(
+    inference_weight=1.0,
+    group_size=SIZE,
+    max_token_length=2048,
+    min_batch_allocation=0.5,
+)
+
+
+@contextlib.asynccontextmanager
+async def session_at(url):
+    """Yield the session of one that is registered with these settings."""
+    session = ApiSession(url)
+    try:
+        await session.register("env", SETTINGS)
+        yield session
+    finally:
+        await session.leave()
+
+
 @contextlib.asynccontextmanager
 async def registered(url, cls=ReasoningGymEnv, **changes):
     given = {"group_size": SIZE, "rollout_server_url": url} | changes
@@ -99,26 +120,9 @@ async def registered(url, cls=ReasoningGymEnv, **changes):
         await env.close()
 
 
-async def after_registration(url, batch_size, work, **changes):
-    """Do work with an environment that is registered at an API that knew nothing."""
-    api = RealApi(url, "")
-    await asyncio.to_thread(api.start_trainer, 512, batch_size)
-    env = build_env(rollout_server_url=url, **changes)
-    try:
-        await env.register_env()
-        await env.get_server_info()
-        return await work(env)
-    finally:
-        await env.close()
-
-
 async def in_time(work):
     return await asyncio.wait_for(work, GUARD_S)
 
 
 class EndsError(RuntimeError):
     """What ends a run in a test."""
-
-
-async def hangs():
-    await asyncio.sleep(GUARD_S)

@@ -122,20 +122,18 @@ def test_call_whose_worker_is_killed_runs_again_on_another(single):
     assert worker_of(single) != first
 
 
-def test_call_whose_workers_are_all_killed_is_no_fault_of_the_job(single):
-    with pytest.raises(
-        WorkerLostError, match=f"{MAX_ATTEMPTS} workers ended.*signal 9"
-    ):
-        execute(single, KILL_SELF)
-
-
-def test_workers_that_are_killed_while_they_prepare_are_counted(single):
+@pytest.mark.parametrize(
+    ("source", "prepare"), [(KILL_SELF, ""), ("", KILL_SELF)], ids=["job", "preparing"]
+)
+def test_call_whose_workers_are_all_killed_is_no_fault_of_the_job(
+    single, source, prepare
+):
     before = single.deaths
-    trust = Trust(prepare=functools.partial(exec, KILL_SELF, {}))
+    trust = Trust(prepare=functools.partial(exec, prepare, {}))
     with pytest.raises(
         WorkerLostError, match=f"{MAX_ATTEMPTS} workers ended.*signal 9"
     ):
-        single.call(math.sqrt, 4.0, deadline_s=LONG_S, trust=trust)
+        single.call(exec, source, {}, deadline_s=LONG_S, trust=trust)
     assert single.deaths == before + MAX_ATTEMPTS
 
 
