@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import collections
 import json
-import signal
-import time
 
 import pytest
 
 from rg_env.library import worker_jobs
 from rg_env.stream.group_scorer import GroupScorer, ScoringUnavailableError
 from tests.support import published
-from tests.support.parts import GUARD_S, run_main, start_entry
-from tests.support.processes import descendants, left_alive
+from tests.support.parts import GUARD_S, run_main
 
 pytestmark = pytest.mark.processes
 
@@ -65,6 +62,8 @@ def test_an_answer_is_scored_once_however_often_the_command_is_given(
     assert len(rows_of(out)) == 100
     again = rescored(capsys, corpus / "one", "--out", out)
     assert (again, len(rows_of(out))) == (first, 100)
+    lines = out.read_bytes().splitlines(keepends=True)
+    out.write_bytes(b"".join([*lines[:30], b'{"task": "gcd", "sco']))  # as a kill does
     rescored(capsys, corpus, "--out", out)
     places = collections.Counter((row["source"], row["place"]) for row in rows_of(out))
     assert (len(places), max(places.values())) == (200, 1)
@@ -96,24 +95,3 @@ def test_a_file_of_rescore_beside_its_sources_is_none_of_them(pool, capsys, tmp_
     for _ in range(2):
         document = json.loads(rescored(capsys, tmp_path, "--out", out, "--json"))
         assert (document["all"]["completions"], document["unread"]) == (1, {})
-
-
-def test_a_run_that_was_ended_leaves_no_process_and_is_continued(
-    corpus, capsys, tmp_path
-):
-    out = tmp_path / "out.jsonl"
-    process = start_entry("rescore", str(corpus), "--out", str(out))
-    deadline = time.monotonic() + GUARD_S
-    while not (out.exists() and out.stat().st_size) and process.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    children = descendants(process.pid)
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=GUARD_S)
-    # Once all has its score, nothing has to be undone, and the signal itself ends it.
-    assert process.returncode in (0, 128 + signal.SIGTERM, -signal.SIGTERM)
-    assert left_alive(children) == []
-    with out.open("ab") as file:
-        file.write(b'{"task": "gcd", "sco')  # as a kill would leave it
-    document = json.loads(rescored(capsys, corpus, "--out", out, "--json"))
-    assert document["all"]["completions"] == len(rows_of(out)) == 200
