@@ -37,7 +37,7 @@ class Hooks(Serving):
         self.config = SimpleNamespace(**(CONFIG | config))
         self.max_num_workers = 4
         self.server = SimpleNamespace(update_weight=self._noting("update_weight"))
-        self.called, self.was_called = [], asyncio.Event()
+        self.called = []
         self.curr_step, self.eval_runner, self.jsonl_writer = 0, None, None
         self.items_sent_this_step = -1
         names = "setup setup_wandb register_env get_server_info get_status"
@@ -55,7 +55,6 @@ class Hooks(Serving):
     def _noting(self, name):
         async def hook(*args):
             self.called.append(name)
-            self.was_called.set()
 
         return hook
 

@@ -149,12 +149,11 @@ async def test_it_takes_a_single_server_config():
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({}, system_prompt),
         ({"system_prompt": "Be brief."}, "Be brief."),
         ({"custom_thinking_prompt": "Think."}, f"Think.\n\n{system_prompt}"),
     ],
 )
-async def test_the_system_prompt_is_the_imported_one_or_that_of_the_settings(
+async def test_the_system_prompt_is_that_of_the_settings_or_the_imported_one(
     changes, expected
 ):
     async with ready_env(**changes) as env:

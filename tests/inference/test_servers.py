@@ -106,8 +106,6 @@ def test_serve_ends_at_a_server_that_cannot_train_with_what_each_route_answered(
 NO_MODEL = {"object": "error", "message": "The model `m` does not exist.", "code": 404}
 REFUSED = {
     "no model": (404, NO_MODEL, "openai.model_name: "),
-    "context": (400, refusal("maximum context length is 9"), "env.max_token_length: "),
-    "key": (401, refusal("Incorrect API key provided"), "openai.api_key: "),
     "no reason": (400, "computer says no", "openai.base_url: "),
     "redirect": (
         301,
