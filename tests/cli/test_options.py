@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
+import shlex
 
 import pytest
 from atroposlib.envs.server_handling.server_manager import ServerBaseline
@@ -78,67 +78,72 @@ def assert_refused(argv, expected, capsys):
     assert "secret" not in printed
 
 
-@pytest.mark.parametrize(
-    ("argv", "expected"),
-    [
-        (["--env.group_sise", "3"], "mean '--env.group_size'"),
-        (["--group_size", "3"], "'--env.group_size'"),  # without its section
-        (["--model", "m"], "mean '--openai.model_name'"),
-        (["--env.seed=-1"], "env.seed: '-1' is not allowed; expected a number greater"),
-        (["--env.seed=x"], "expected a whole number"),
-        (["--env.task_params=5"], "expected a map such as {NAME: VALUE}"),
-        (["--env.wandb_name", "a" * 101], "expected text of at most 100 char"),
-        (["--env.tokenizer_name= "], "' ' is not allowed; expected text that is"),
-        (["--openai.base_url=host:1/v1"], "openai.base_url: 'host:1/v1' is not"),
-        (["--openai.server_type", "vlm"], "'vlm' is not allowed; expected 'openai', "),
-        (["--env.max_token_length=100"], "more than the 121 words of the system"),
-        (["screen", "--least_share=nan"], "nan is no number"),
-        (["--slurm", "perhaps"], "'perhaps' is not allowed; expected true or false"),
-        (["--testing"], "testing: Must be false"),
-        (["--proxy_url", "http://a"], "proxy_url: Must be None"),
-        (["--env.task_weights", "{a: ["], "env.task_weights: line 1, column 6"),
-        (["--openai.headers={a: [secret"], "openai.headers: line 1, column 1"),
-        (["--config", "/nowhere.yaml"], "'/nowhere.yaml': No such file"),
-        (["--config", "."], "--config: '.': Is a directory"),
-        (["--config", sys.executable], "can't decode"),
-        (["--env.tasks", "GCD"], "did you mean 'gcd'?"),
-        (["demo", "--batch_size=9"], "is no multiple of"),
-        (["score-server", "--complexity_mode", "hard"], "'hard' is not allowed"),
-        (["procezz"], "Did you mean 'process'"),
-    ],
-)
-def test_a_wrong_command_line_is_one_sentence_and_status_2(argv, expected, capsys):
-    assert_refused(argv, expected, capsys)
+WRONG = """
+--env.group_sise 3               | mean '--env.group_size'
+--group_size 3                   | '--env.group_size'
+--model m                        | mean '--openai.model_name'
+--env.seed=-1                    | env.seed: '-1' is not allowed; expected a number gr
+--env.seed=x                     | expected a whole number
+--env.task_params=5              | expected a map such as {NAME: VALUE}
+'--env.tokenizer_name= '         | ' ' is not allowed; expected text that is
+--openai.base_url=host:1/v1      | openai.base_url: 'host:1/v1' is not
+--openai.server_type vlm         | 'vlm' is not allowed; expected 'openai',
+--env.max_token_length=100       | more than the 121 words of the system
+screen --least_share=nan         | nan is no number
+--slurm perhaps                  | 'perhaps' is not allowed; expected true or false
+--testing                        | testing: Must be false
+--proxy_url http://a             | proxy_url: Must be None
+--env.task_weights '{a: ['       | env.task_weights: line 1, column 6
+--openai.headers='{a: [secret'   | openai.headers: line 1, column 1
+--config /nowhere.yaml           | '/nowhere.yaml': No such file
+--config .                       | --config: '.': Is a directory
+--config /bin/sh                 | can't decode
+--env.tasks GCD                  | did you mean 'gcd'?
+demo --batch_size=9              | is no multiple of
+score-server --complexity_mode=x | 'x' is not allowed
+procezz                          | Did you mean 'process'
+"""
+"""Command lines, and what the sentence says."""
 
 
-@pytest.mark.parametrize(
-    ("argv", "setting"),
-    [
-        (["serve", "--env.data_dumps_dir=file"], "env.data_dumps_dir"),
-        (["serve", "--env.data_path_to_save_groups=."], "env.data_path_to_save_groups"),
-        (["process", "--env.data_path_to_save_groups=pipe"], "env.data_path_to_save"),
-        (["process", "--env.data_path_to_save_groups=/dev/full"], "env.data_path_to"),
-        (["evaluate", "--env.data_dir_to_save_evals=file/a"], "env.data_dir_to_save"),
-        (["evaluate", "--env.data_dir_to_save_evals=loop"], "env.data_dir_to_save"),
-        (["screen", "--out=file/a.yaml"], "--out"),
-        (["launch", "--launch.folder=file", "--launch.model=m"], "launch.folder"),
-        (["demo", "--dumps=file"], "--dumps"),
-        (["rescore", "a.json", "--out=pipe"], "--out"),
-        (["report", "a.json", "--out=file/a"], "--out"),
-        (["export", "sft", "a.json", "--out=file/a"], "--out"),
-    ],
-)
+@pytest.mark.parametrize("row", WRONG.strip().splitlines())
+def test_a_wrong_command_line_is_one_sentence_and_status_2(row, capsys):
+    line, expected = map(str.strip, row.split("|"))
+    assert_refused(shlex.split(line), expected, capsys)
+
+
+PLACES = """
+serve --env.data_dumps_dir=file
+serve --env.data_path_to_save_groups=.
+process --env.data_path_to_save_groups=pipe
+process --env.data_path_to_save_groups=/dev/full
+evaluate --env.data_dir_to_save_evals=file/a
+evaluate --env.data_dir_to_save_evals=loop
+screen --out=file/a.yaml
+launch --launch.model=m --launch.folder=file
+demo --dumps=file
+rescore a.json --out=pipe
+report a.json --out=file/a
+export sft a.json --out=file/a
+"""
+"""Command lines whose last option names a place that cannot be written."""
+
+
+@pytest.mark.parametrize("line", PLACES.strip().splitlines())
 def test_a_place_that_cannot_be_written_is_known_before_any_work(
-    argv, setting, tmp_path, monkeypatch, capsys
+    line, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
     os.mkfifo("pipe")
     (tmp_path / "loop").symlink_to("loop")
     for name in ("file", "a.json"):
         (tmp_path / name).touch()
+    argv = line.split()
+    option = argv[-1].partition("=")[0]
     settings = ["--openai.base_url", NOWHERE, "--env.use_wandb=false"]
     takes_none = argv[0] in ("demo", "rescore", "report", "export")
     assert run_main(argv if takes_none else argv + settings) == 2
+    setting = option.removeprefix("--") if "." in option else option
     assert capsys.readouterr().err.startswith(f"error: {setting}")
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "a.json",

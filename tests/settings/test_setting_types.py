@@ -60,6 +60,7 @@ REFUSED = {
     ),
     "no task at all": ({"tasks": []}, "env.tasks"),
     "a path in a name": ({"wandb_name": "a/b"}, "env.wandb_name"),
+    "a long name": ({"wandb_name": "a" * 101}, "expected text of at most 100 char"),
     "a shard that is not there": (
         {"num_shards": 3, "shard_index": 3},
         "env.shard_index: 3 is not allowed; .*num_shards, which is 3",
