@@ -10,9 +10,9 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -24,6 +24,7 @@ from rg_env.adapters.files import item_rows
 from rg_env.adapters.http import ScoreServer
 from rg_env.library import installed_library as pool_module
 from rg_env.serving import ClientCheck
+from tests.support.parts import run_main
 from tests.support.processes import descendants, left_alive
 from tests.support.served import GUARD_S, Served
 
@@ -338,42 +339,53 @@ def test_health_does_not_wait_for_busy_workers(served, item, other_pool, monkeyp
 # -- the command -----------------------------------------------------------------------
 
 
-def test_a_signal_ends_it_once_what_has_begun_is_answered():
-    with subprocess.Popen(
-        [*COMMAND, "--tasks", "gcd,spell_backward"], stdout=subprocess.PIPE, text=True
-    ) as process:
-        port = int(process.stdout.readline().split(":")[-1])
-        workers = descendants(process.pid)
-        client = http.client.HTTPConnection("127.0.0.1", port, timeout=GUARD_S)
-        with contextlib.closing(client):
-            client.request("GET", "/items?count=200")
-            time.sleep(0.5)  # a busy machine accepts it late
-            process.send_signal(signal.SIGTERM)
-            assert len(json.load(client.getresponse())["items"]) == 200
-        assert process.wait(GUARD_S) == 128 + signal.SIGTERM
-    assert workers and left_alive(workers) == []
-
-
-def test_held_connections_without_the_secret_keep_nobody_out(tmp_path):
-    secret, log = tmp_path / "secret", tmp_path / "log"
+@pytest.fixture(scope="module")
+def life(tmp_path_factory):
+    """What the command did with few files, and when a signal ended it."""
+    folder = tmp_path_factory.mktemp("command")
+    secret, log = folder / "secret", folder / "log"
     secret.write_text(SECRET)
-    few = ["prlimit", "--nofile=256:256", *COMMAND, "--secret_file", str(secret)]
+    few = ["prlimit", "--nofile=256:256", *COMMAND, "--tasks=gcd,spell_backward"]
+    few += ["--secret_file", str(secret)]
+    health = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with (
         log.open("w") as stderr,
         subprocess.Popen(few, stdout=subprocess.PIPE, stderr=stderr) as process,
-        contextlib.ExitStack() as held,
+        contextlib.ExitStack() as ending,
     ):
-        held.callback(process.terminate)
+        ending.callback(process.kill)
         address = ("127.0.0.1", int(process.stdout.readline().split(b":")[-1]))
-        health = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
-        for begun in [b"", b"GET", health, health + b"GET", HEAD % 1, NO_CHUNK] * 80:
-            client = held.enter_context(socket.create_connection(address))
-            client.sendall(begun)
-        url = "http://{}:{}/{}/items?start=0".format(*address, SECRET)
-        with urllib.request.urlopen(url, timeout=GUARD_S) as reply:
-            assert positions(json.load(reply)) == [0]
-    assert "idle connections: over 128 newer" in log.read_text()
-    assert "Traceback" not in log.read_text()
+        client = http.client.HTTPConnection(*address, timeout=GUARD_S)
+        ending.callback(client.close)
+        with contextlib.ExitStack() as held:
+            heads = [b"", b"GET", health, health + b"GET", HEAD % 1, NO_CHUNK]
+            for head in heads * 80:
+                connection = held.enter_context(socket.create_connection(address))
+                connection.sendall(head)
+            client.request("GET", f"/{SECRET}/items?start=0")
+            beside = json.load(client.getresponse())
+        workers = descendants(process.pid)
+        client.request("GET", f"/{SECRET}/items?count=200")
+        time.sleep(0.5)  # a busy machine accepts it late
+        process.send_signal(signal.SIGTERM)
+        begun = json.load(client.getresponse())
+        status = process.wait(GUARD_S)
+    said = log.read_text()
+    return SimpleNamespace(
+        beside=beside, begun=begun, status=status, workers=workers, said=said
+    )
+
+
+def test_a_signal_ends_it_once_what_has_begun_is_answered(life):
+    assert len(life.begun["items"]) == 200
+    assert life.status == 128 + signal.SIGTERM
+    assert life.workers and left_alive(life.workers) == []
+
+
+def test_held_connections_without_the_secret_keep_nobody_out(life):
+    assert positions(life.beside) == [0]
+    assert "idle connections: over 128 newer" in life.said
+    assert "Traceback" not in life.said
 
 
 def test_a_head_without_an_end_is_refused(start):
@@ -389,6 +401,6 @@ def test_a_head_without_an_end_is_refused(start):
         (["--secret_file", "/none"], "--secret_file /none: No such file"),
     ],
 )
-def test_nothing_is_served_without_the_secret_that_is_needed(options, reason):
-    done = subprocess.run([*COMMAND, *options], capture_output=True, text=True)
-    assert done.returncode == 2 and reason in done.stderr
+def test_nothing_is_served_without_the_secret_that_is_needed(options, reason, capsys):
+    assert run_main(["score-server", "--port=0", *options]) == 2
+    assert reason in capsys.readouterr().err
