@@ -42,7 +42,7 @@ def _worked_out(text: str) -> Fraction | None:
         return None
 
 
-_DECIMAL = re.compile(r"(\d+)\.(\d+)")
+_DECIMAL = re.compile(r"(?<!\d)(\d+)\.(\d+)")
 
 
 def exact_value(text: str) -> Fraction | None:

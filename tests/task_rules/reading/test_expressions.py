@@ -39,6 +39,11 @@ def test_what_is_no_plain_sum_has_no_value(text):
     assert exact_value(text) is None
 
 
+def test_a_long_number_is_read_in_one_pass():
+    """It would take an hour if each digit began a decimal."""
+    assert exact_value("9" * 400_000 + "x") is None
+
+
 def test_a_sum_is_worked_out_exactly():
     assert exact_value("-(1 + 2)/3*+4") == -4
     assert exact_value("(0.1 + 0.2)/3.0") == Fraction(1, 10)
