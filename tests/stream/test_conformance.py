@@ -10,7 +10,7 @@ from rg_env.task_rules.table import solution
 
 pytestmark = pytest.mark.processes
 
-SEEDS = (3, 18)
+SEEDS = dict.fromkeys(TASKS, 3) | {"ab": 18}
 """With 3 the text "..." scores in propositional_logic; with 18 ab's gold is empty."""
 
 HIGHEST_SEED = 2**32 - 1
@@ -35,28 +35,23 @@ def assert_is_entry(entry):
 def test_a_task_makes_the_same_entries_everywhere_and_scores_them_as_it_should(
     pool, other_pool, task
 ):
-    for asked in SEEDS:
-        call = (jobs.asked_seed, task, {}, asked)
-        seed = pool.call(*call, deadline_s=DEADLINE_S)
-        make = (make_entry, task, {}, seed)
-        entry, again = (
-            p.call(*make, deadline_s=DEADLINE_S) for p in (pool, other_pool)
-        )
-        call = (jobs.build_entry_afresh, task, seed)
-        assert entry == again == pool.call(*call, deadline_s=DEADLINE_S)
-        assert_is_entry(entry)
-        gold = solution(task, entry)
-        assert (gold is None) == (task in NO_SOLUTION)
-        if gold is not None:
-            assert score(pool, task, entry, gold) == [Score(1.0, "right", gold)]
-        nothing = [text for text in ("", "...") if text != entry["answer"]]
-        scores = score(pool, task, entry, *nothing)
-        assert max(each.value for each in scores) <= WRONG_AT_MOST
-        # Scores survive the way between processes.
-        answers = [gold or "no solution", f"{gold} or so"]
-        call = (jobs.score_where_made, task, seed, answers)
-        rows = pool.call(*call, deadline_s=DEADLINE_S)
-        assert score(pool, task, entry, *answers) == read_rows(answers, rows)
+    call = (jobs.asked, task, {}, SEEDS[task])
+    seed, entry = pool.call(*call, deadline_s=DEADLINE_S)
+    assert_is_entry(entry)
+    gold = solution(task, entry)
+    assert (gold is None) == (task in NO_SOLUTION)
+    answers = ["no solution" if gold is None else gold, f"{gold} or so"]
+    call = (jobs.build_afresh_and_score, task, seed, answers)
+    afresh, rows = pool.call(*call, deadline_s=DEADLINE_S)
+    call = (make_entry, task, {}, seed)
+    assert entry == afresh == other_pool.call(*call, deadline_s=DEADLINE_S)
+    # Scores survive the way between processes.
+    scores = score(pool, task, entry, *answers)
+    assert scores == read_rows(answers, rows)
+    assert gold is None or scores[0] == Score(1.0, "right", gold)
+    nothing = [text for text in ("", "...") if text != entry["answer"]]
+    scores = score(pool, task, entry, *nothing)
+    assert max(each.value for each in scores) <= WRONG_AT_MOST
 
 
 # An item of that seed takes 11 s in sokoban and 5 s in futoshiki.

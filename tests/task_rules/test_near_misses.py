@@ -15,8 +15,8 @@ from tools.answer_texts.sampled_items import DEFAULTS, SampledItem, right_answer
 
 pytestmark = pytest.mark.slow
 
-ITEMS = 2
-OTHERS = 4
+ITEMS = 1
+OTHERS = 3
 
 LONGEST = 500
 """Items with a longer right answer are passed over: they take long and say no more."""
@@ -31,7 +31,7 @@ def items_of(task):
                 made.append(SampledItem(task, DEFAULTS, seed, {}, entry, right))
         if len(made) == OTHERS:
             break
-    assert len(made) >= ITEMS
+    assert made
     return made
 
 

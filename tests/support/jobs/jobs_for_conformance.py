@@ -1,5 +1,6 @@
 """Jobs that test_conformance.py and others run in worker processes."""
 
+import contextlib
 import inspect
 import itertools
 import random
@@ -11,32 +12,30 @@ from rg_env.library.datasets import UnusableEntryError
 from rg_env.task_rules.table import rules_of
 
 
-def asked_seed(task, params, seed):
-    """Return a seed, or one far from it where its entry is unusable."""
+def asked(task, params, seed):
+    """Return a seed, or one far from it where its entry is unusable, and the entry."""
     for tried in itertools.count(seed, -10_000 if seed > 2**31 else 10_000):
-        try:
-            datasets.make_entry(task, params, tried)
-        except UnusableEntryError:
-            continue
-        return tried
+        with contextlib.suppress(UnusableEntryError):
+            return tried, datasets.make_entry(task, params, tried)
     raise AssertionError("counting does not end")
 
 
 def make_asked_entry(task, params, seed):
     """Make the entry of a seed, or of one far from it where that is unusable."""
-    return datasets.make_entry(task, params, asked_seed(task, params, seed))
+    return asked(task, params, seed)[1]
 
 
-def build_entry_afresh(task, seed):
-    """Make an entry the library's own way, with a dataset that nothing used before."""
+def build_afresh_and_score(task, seed, answers):
+    """Make an entry the library's own way, and score answers to it where it was made.
+
+    Nothing has used the dataset before.
+    """
     random.seed(seed)
     entry = datasets.build_dataset(task, {}, seed)[0]
     correct = rules_of(task).corrected_metadata
-    return (
-        entry
-        if correct is None
-        else {**entry, "metadata": {**entry["metadata"], **correct(entry)}}
-    )
+    if correct is not None:
+        entry["metadata"].update(correct(entry))
+    return entry, worker_jobs.score_answers(task, {}, entry, answers)
 
 
 def scorers_that_evaluate():
@@ -50,9 +49,3 @@ def scorers_that_evaluate():
     }
     evaluates = re.compile(r"\b(eval|exec|sympify|parse_expr)\(")
     return [task for task, source in scorers.items() if evaluates.search(source)]
-
-
-def score_where_made(task, seed, answers):
-    """Score answers to an entry that has not left its process."""
-    entry = datasets.make_entry(task, {}, seed)
-    return worker_jobs.score_answers(task, {}, entry, answers)
