@@ -5,16 +5,20 @@ import inspect
 import pytest
 
 import rg_env
+from rg_env.library import installed_library
 from rg_env.settings.environment_settings import CheckedSettings
 from tests.support.documents import README, ROOT, blocks, codes, table, text_of
-from tests.support.worker_attacks import run_script
 
 PAGE = ROOT / "docs" / "library.md"
 
 
 @pytest.mark.processes
-def test_each_of_its_samples_runs_alone(tmp_path):
-    said = [run_script(tmp_path, sample) for sample in blocks("python", [PAGE])]
+def test_each_of_its_samples_runs_alone(pool, monkeypatch, capsys):
+    monkeypatch.setattr(installed_library, "_pools", {(): pool})
+    said = []
+    for sample in blocks("python", [PAGE]):
+        exec(sample, {})
+        said.append(capsys.readouterr().out)
     assert said[0].count("[0.0, 1.0]") == len(said) - 1 == 3
     assert "None Counter({'returned': 1, 'raised': 1})" in said[3]
 

@@ -72,8 +72,7 @@ for label, (folders, names) in json.loads(sys.argv[1]).items():
 def place(tmp_path_factory):
     """Return a folder that holds `atropos/`, and in it a copy of the plugin."""
     place = tmp_path_factory.mktemp("place")
-    unwanted = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "rg_env", place / FOLDER / "rg_env", ignore=unwanted)
+    shutil.copytree(ROOT / "rg_env", place / FOLDER / "rg_env")
     for file in ROOT.glob("*.py"):
         shutil.copy(file, place / FOLDER)
     return place

@@ -15,7 +15,7 @@ from rg_env.task_rules.faster_functions import init_that, replace, source_digest
 from rg_env.task_rules.rules import FasterFunction
 from rg_env.task_rules.table import TABLE
 
-ITEMS_OF_A_TASK = 3
+ITEMS_OF_A_TASK = 2
 TASKS = """
     arc_agi bf codeio countdown figlet_font futoshiki game_of_life game_of_life_halting
     group_anagrams knight_swap n_queens puzzle24 zebra_puzzles

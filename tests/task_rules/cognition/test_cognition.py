@@ -87,7 +87,7 @@ def test_a_scrambled_cube_of_every_size_is_solved_by_its_way_back(
     pool, make_entry, number
 ):
     step = load_shipped().scales["rubiks_cube"].steps[number]
-    for seed in range(5):
+    for seed in range(2):
         entry = make_entry("rubiks_cube", step.params, seed)
         answer = unscramble(entry["metadata"]["scramble_moves"])
         assert answer
