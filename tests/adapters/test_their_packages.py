@@ -3,12 +3,13 @@
 This environment has none of these packages: their pins exclude those of the framework.
 """
 
-import os
+import functools
 import shutil
-import subprocess
 import sys
 
 import pytest
+
+from tests.support.commands import run_command
 
 pytestmark = [pytest.mark.commands, pytest.mark.processes, pytest.mark.timeout(1500)]
 
@@ -16,28 +17,15 @@ TORCH = "torch==2.13.0"
 """The version that the example of the small model installs."""
 
 
-def run(*argv, folder):
-    inherited = {n: v for n, v in os.environ.items() if not n.startswith("PYTEST_")}
-    inherited.pop("PYTHONPATH", None)
-    done = subprocess.run(
-        list(map(str, argv)),
-        cwd=folder,
-        env=inherited,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=1200,
-    )
-    assert done.returncode == 0, done.stdout
-    return done.stdout
+run = functools.partial(run_command, limit_s=1200)
 
 
 def environment(folder, *wanted):
     """Return the Python of a new environment that holds packages and pytest."""
-    run(sys.executable, "-m", "venv", "venv", folder=folder)
+    run(folder, sys.executable, "-m", "venv", "venv")
     python = folder / "venv/bin/python"
     install = (python, "-m", "pip", "install", "--quiet", "pytest", "pytest-timeout")
-    run(*install, *wanted, folder=folder)
+    run(folder, *install, *wanted)
     return python
 
 
@@ -57,7 +45,7 @@ def test_an_adapter(python, name, repo_root, tmp_path):
     # Outside the project, so that what is installed is tested.
     for file in ("conftest", f"test_{name}"):
         shutil.copy(repo_root / f"tests/adapters/{file}.py", tmp_path)
-    said = run(python, "-m", "pytest", "-q", "-rs", f"test_{name}.py", folder=tmp_path)
+    said = run(tmp_path, python, "-m", "pytest", "-q", "-rs", f"test_{name}.py")
     assert " passed" in said
     assert "skipped" not in said
 
@@ -78,4 +66,4 @@ def test_the_example_of_trl(python, repo_root, tmp_path):
     torchrun = (python.with_name("torchrun"), "--nproc_per_node", 2)
     example = (*torchrun, repo_root / "examples/trl/train.py", "--work", "work")
     short = ("--conversations", 400, "--sft_steps", 1, "--steps", 1)
-    assert "mean reward" in run(*example, *short, folder=tmp_path)
+    assert "mean reward" in run(tmp_path, *example, *short)

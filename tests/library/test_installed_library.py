@@ -73,17 +73,10 @@ def refusal(preload):
     return str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("syntax error", "reasoning-gym cannot be used (SyntaxError"),
-        ("import os; os._exit(7)", "ended with status 7"),
-    ],
-)
-def test_a_library_that_stops_the_preloading_is_one_sentence(text, expected, broken):
-    broken.write_text(text)
+def test_a_library_that_stops_the_preloading_is_one_sentence(broken):
+    broken.write_text("import os; os._exit(7)")
     sentence = refusal(worker_jobs.PRELOAD)
-    assert expected in sentence and "\n" not in sentence
+    assert "ended with status 7" in sentence and "\n" not in sentence
 
 
 def test_what_else_stops_the_preloading_is_one_sentence_too(broken):

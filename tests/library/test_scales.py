@@ -80,15 +80,6 @@ def test_the_digest_of_a_task_changes_with_its_curriculum(monkeypatch):
     assert curriculum_digest("ab") != before
 
 
-def test_the_table_is_of_the_installed_library(pool):
-    assert registry.describe().version == SHIPPED.library_version
-    job = worker_jobs.curriculum_digests
-    digests = pool.call(job, [*SHIPPED.scales], deadline_s=GUARD_S)
-    assert [
-        t for t, scale in SHIPPED.scales.items() if digests[t] not in scale.digests
-    ] == []
-
-
 # -- items over the scale --------------------------------------------------------------
 
 

@@ -5,25 +5,23 @@ nothing but its files and this environment: what a command needs besides, it ins
 A new command is to be run here, or to have its reason in `ELSEWHERE`.
 """
 
-import contextlib
+import functools
 import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.commands import run_command
 from tests.support.documents import (
     CONTRIBUTING,
     README,
     ROOT,
-    blocks,
-    codes,
-    prose_of,
+    command_lines,
     text_of,
 )
 from tests.support.parts import FAST_TASKS
@@ -75,6 +73,8 @@ make_model(Path("data/small"), [[{"role": "user", "content": "hi"}]])
 HERE = set()
 """Commands that are run here."""
 
+run = functools.partial(run_command, limit_s=GUARD_S)
+
 
 def runs(*commands):
     """Mark a test as one that runs commands."""
@@ -91,7 +91,7 @@ def runs(*commands):
 def name_of(line):
     """Return what a command line is called here; None if it is no command."""
     if line.startswith(".venv/bin/"):
-        return line.strip()
+        return line
     words = [word for word in line.split() if not re.match(r"[A-Z_]+=", word)]
     if words[:1] == ["python"] and len(words) > 1:
         return words[2] if words[1] == ENTRY and len(words) > 2 else words[1]
@@ -102,10 +102,7 @@ def name_of(line):
 
 def documented():
     """Return the commands of both pages, and the targets that `make help` lists."""
-    pages = [README, CONTRIBUTING]
-    shown = "\n".join(blocks("bash", pages)).replace("\\\n", " ")
-    lines = [*shown.splitlines(), *codes(prose_of(*pages))]
-    names = {name_of(line.split(" # ")[0]) for line in lines}
+    names = {name_of(line) for line in command_lines([README, CONTRIBUTING])}
     targets = re.findall(r"^([a-z-]+):.*## ", text_of(ROOT / "Makefile"), re.M)
     return names - {None} | {f"make {target}" for target in targets}
 
@@ -130,31 +127,6 @@ def clone(tmp_path):
         os.utime(folder / name, (0, 0))  # or make would install this environment anew
     (folder / ".venv").symlink_to(sys.prefix)
     return folder
-
-
-def run(clone, *command):
-    """Run a command; return what it says. It has to end with status 0."""
-    # Without anything that this pytest has set for its children.
-    inherited = {n: v for n, v in os.environ.items() if not n.startswith("PYTEST_")}
-    inherited.pop("PYTHONPATH", None)
-    process = subprocess.Popen(
-        [str(word) for word in command],
-        cwd=clone,
-        env=inherited,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        text, _ = process.communicate(timeout=GUARD_S)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # with what it has started
-        process.wait()
-    assert process.returncode == 0, f"{command}: {text}"
-    return text
 
 
 def entry(command, *words, **settings):

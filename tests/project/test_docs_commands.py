@@ -14,7 +14,7 @@ from tests.support.documents import (
     ROOT,
     blocks,
     codes,
-    prose_of,
+    command_lines,
     table,
     text_of,
 )
@@ -24,18 +24,11 @@ ENTRY_CALL = re.compile(r"python reasoning_gym_environment\.py +([a-z][a-z-]*)")
 OPTION = re.compile(r"--(env|openai)\.([a-z]\w*)(?![\w.])")
 
 
-def command_lines():
-    """Return each command line of the documents, its continuations joined."""
-    shown = "\n".join(blocks("bash"))
-    lines = shown.replace("\\\n", " ").splitlines() + codes(prose_of(*PAGES))
-    lines += re.findall(r"^# +(python .*)$", text_of(*DOCUMENTS), re.M)
-    return [line.split(" # ")[0].strip() for line in lines]
-
-
 def words_after(start):
     """Return the words of the command lines that hold `start`, after it."""
     ends = (")", "&", ";", "|", ">")
-    for line in command_lines():
+    of_examples = re.findall(r"^# +(python .*)$", text_of(*DOCUMENTS), re.M)
+    for line in [*command_lines(), *of_examples]:
         if start in line:
             after = line.split(start, 1)[1].split(" ...")[0]
             yield [w for w in shlex.split(after) if not w.startswith(ends)]

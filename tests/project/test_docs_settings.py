@@ -9,7 +9,7 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.cli import run_commands
 from rg_env.cli.options import FIRST, load_yaml
 from rg_env.inference.protocols import ROUTES
-from rg_env.library import worker_jobs
+from rg_env.library import registry
 from rg_env.library.scales import load_shipped
 from rg_env.stream.task_selection import StreamSettings, build_selection
 from rg_env.task_rules.table import TABLE
@@ -22,7 +22,6 @@ from tests.support.documents import (
     table,
     text_of,
 )
-from tests.support.parts import GUARD_S
 
 TASKS = ROOT / "docs" / "tasks_and_levels.md"
 SETTINGS_FILES = [path for path in EXAMPLES if path.suffix == ".yaml"]
@@ -59,11 +58,6 @@ def test_every_yaml_example_is_accepted(path):
     assert [name for name in unset if given[name] is not None] == []
 
 
-@pytest.fixture(scope="module")
-def library(pool):
-    return pool.call(worker_jobs.describe_library, deadline_s=GUARD_S)
-
-
 @pytest.mark.parametrize(
     "path", sorted((ROOT / "examples").glob("*.yaml")), ids=lambda path: path.stem
 )
@@ -82,21 +76,19 @@ def test_an_example_sets_no_default_again(path):
     assert again == []
 
 
-@pytest.mark.processes
-def test_the_example_of_choosing_tasks_is_accepted_by_the_library(pool, library):
+def test_the_example_of_choosing_tasks_is_accepted_by_the_library():
     settings = StreamSettings.of(built(ROOT / "examples" / "choose_tasks.yaml")[0])
-    choices = build_selection(library, settings)
-    given = [(choice.task, dict(choice.params)) for choice in choices]
-    call = (worker_jobs.rejected_params, given)
-    assert pool.call(*call, deadline_s=GUARD_S) is None
+    choices = build_selection(registry.describe(), settings)
+    given = [(choice.task, choice.params) for choice in choices]
+    assert registry.rejected_params(given) is None
 
 
-@pytest.mark.processes
-def test_the_pages_name_every_category_and_the_number_of_tasks(library):
+def test_the_pages_name_every_category_and_the_number_of_tasks():
     named = text_of(TASKS).split("twelve categories:")[1].split(".", 1)[0]
     categories = {*named.replace(",", " ").split()} - {"and"}
-    assert categories == {info.category for info in library.tasks.values()}
-    assert f"all {len(library.tasks)} tasks of" in " ".join(text_of(README).split())
+    tasks = registry.describe().tasks
+    assert categories == {info.category for info in tasks.values()}
+    assert f"all {len(tasks)} tasks of" in " ".join(text_of(README).split())
 
 
 def test_the_tasks_without_a_scale_are_named():

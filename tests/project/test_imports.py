@@ -8,15 +8,14 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from rg_env.installation import VERSION
+from tests.support.documents import ROOT
 
 pytestmark = pytest.mark.processes
 
-ROOT = Path(__file__).resolve().parents[2]
 GUARD_S = 120.0
 NAME = "reasoning_gym_environment"
 FOLDER = f"atropos/environments/{NAME}"

@@ -4,17 +4,15 @@ import ast
 import functools
 import re
 import sys
-from pathlib import Path
 
 import pytest
 
 import rg_env
 from rg_env.library import worker_jobs
-from rg_env.workers.worker_pool import WorkerPool
+from tests.support.documents import ROOT
 from tests.support.imported_names import imported_names
 from tests.support.worker_attacks import run_script
 
-ROOT = Path(__file__).resolve().parents[2]
 ENTRY = ("__init__.py", "reasoning_gym_environment.py")
 HEAVY = {"atroposlib", "reasoning_gym", "torch", "transformers", "wandb"}
 GUARD_S = 120.0
@@ -151,16 +149,10 @@ def test_importing_every_inner_module_brings_neither_host_nor_library(tmp_path):
 
 
 @pytest.mark.processes
-def test_a_worker_that_made_an_entry_holds_the_library_and_not_the_host():
+def test_a_worker_that_made_an_entry_holds_the_library_and_not_the_host(other_pool):
     import reasoning_gym_environment  # noqa: F401 - the owner of the pool holds it all
 
-    pool = WorkerPool(1, preload=["rg_env.library.worker_jobs"])
-    try:
-        pool.call(worker_jobs.make_entry, "chain_sum", {}, 1, deadline_s=GUARD_S)
-        source = "sorted(__import__('sys').modules)"
-        held = {
-            name.split(".")[0] for name in pool.call(eval, source, deadline_s=GUARD_S)
-        }
-    finally:
-        pool.close()
-    assert held & HEAVY == {"reasoning_gym"}
+    other_pool.call(worker_jobs.make_entry, "chain_sum", {}, 1, deadline_s=GUARD_S)
+    source = "sorted(__import__('sys').modules)"
+    held = other_pool.call(eval, source, deadline_s=GUARD_S)
+    assert {name.split(".")[0] for name in held} & HEAVY == {"reasoning_gym"}

@@ -1,6 +1,5 @@
 """Names, signatures and defaults that people use from outside."""
 
-import asyncio
 import inspect
 import json
 import logging
@@ -15,7 +14,7 @@ from atroposlib.envs.base import BaseEnv, BaseEnvConfig, EvalHandlingEnum
 from atroposlib.envs.server_handling.server_manager import APIServerConfig
 
 import reasoning_gym_environment as entry
-from rg_env.installation import TOKENIZER_FOLDER
+from tests.support.parts import ENTRY_OF_FOUR, Exact, ready_env
 
 Env = entry.ReasoningGymEnv
 
@@ -59,31 +58,17 @@ def settings(model, names):
 
 
 @pytest.mark.processes
-def test_attributes_and_stats_are_those_of_the_original(tmp_path):
-    config = entry.ReasoningGymEnvConfig(
-        tokenizer_name=str(TOKENIZER_FOLDER),
-        tasks=["chain_sum"],
-        num_workers=1,
-        use_wandb=False,
-        data_dumps_dir=str(tmp_path),
-    )
-
-    async def read():
-        env = Env(config, Env.config_init()[1])
-        try:
-            await env.setup()
-            found = {name: getattr(env, name) for name in ATTRIBUTES}
-            return {**found, "stats": env.get_curriculum_stats()}
-        finally:
-            await env.close()
-
-    attributes = asyncio.run(read())
+async def test_attributes_and_stats_are_those_of_the_original():
+    number = ORIGINAL["defaults"]["num_eval_samples_per_task"]
+    async with ready_env(tasks=["chain_sum"], num_eval_samples_per_task=number) as env:
+        attributes = {name: getattr(env, name) for name in ATTRIBUTES}
+        stats = env.get_curriculum_stats()
     kinds = ATTRIBUTES.items()
     assert [n for n, kind in kinds if not isinstance(attributes[n], kind)] == []
     assert attributes["task_names"] == ["chain_sum"]
-    assert set(attributes["stats"]) >= {*CURRICULUM_STATS.split()}
+    assert set(stats) >= {*CURRICULUM_STATS.split()}
     items = attributes["test_items_with_scorers"]
-    assert len(items) == ORIGINAL["defaults"]["num_eval_samples_per_task"]
+    assert len(items) == number
     for rg_item, dataset in items:
         assert {"question", "answer", "metadata"} <= set(rg_item)
         assert callable(dataset.score_answer)
@@ -138,12 +123,6 @@ def test_helpers_work_on_an_object_that_was_never_built(config):
     assert env._validate_discovered_tasks(["gcd"], package) == ["gcd"]
     assert env._validate_discovered_tasks(["gcd"], None) == []
     assert env._extract_final_answer("<think>3</think><answer> 4 </answer>") == "4"
-    item = {"question": "2 + 2?", "answer": "4", "metadata": {}}
-
-    class Exact:
-        def score_answer(self, answer, entry):
-            return float(answer == entry["answer"])
-
-    assert env._score_answer_with_both_formats("4", item, Exact()) == 1.0
-    assert env._score_answer_with_both_formats(None, item, Exact()) == 0.0
+    assert env._score_answer_with_both_formats("4", ENTRY_OF_FOUR, Exact()) == 1.0
+    assert env._score_answer_with_both_formats(None, ENTRY_OF_FOUR, Exact()) == 0.0
     assert env.task_names == []

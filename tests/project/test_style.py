@@ -4,12 +4,12 @@ import ast
 import doctest
 import importlib
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-PROJECT = Path(__file__).parents[2]
-MODULES = list(PROJECT.glob("rg_env/**/*.py"))
+from tests.support.documents import ROOT
+
+MODULES = list(ROOT.glob("rg_env/**/*.py"))
 MOST = {"a, b = x, y": 2, "made to be splatted": 3, "local: Any": 0}
 EXAMPLES = [p for p in MODULES if ">>> " in p.read_text()]
 
@@ -43,7 +43,7 @@ def test_a_statement_does_one_thing():
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_examples_in_docstrings_are_right(path):
-    name = ".".join(path.relative_to(PROJECT).with_suffix("").parts)
+    name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
     result = doctest.testmod(importlib.import_module(name))
     assert result.attempted
     assert not result.failed

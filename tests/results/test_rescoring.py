@@ -9,39 +9,28 @@ import jobs_for_items
 import pytest
 
 from rg_env.errors import SettingError
-from rg_env.library import worker_jobs
+from rg_env.library import datasets, worker_jobs
 from rg_env.results.rescoring import RescoredFile, rescored
 from rg_env.results.samples import Sample
 from rg_env.results.sources import Sources, files_of
 from rg_env.run.group import Group
-from rg_env.workers.pool_errors import JobError
+from rg_env.task_rules.table import fault_of
 from tests.support import published
 from tests.support.reported import write_lines
 
 pytestmark = pytest.mark.processes
 
 GCD = published.config_of(min_numbers=3, max_numbers=3)
-DEADLINE_S = 120.0
 
 
-@pytest.fixture(scope="module")
-def entry_of(pool):
-    def made(task, config, index):
-        job = worker_jobs.dataset_entry
-        return pool.call(job, task, json.dumps(config), index, deadline_s=DEADLINE_S)
-
-    return made
-
-
-@pytest.fixture(scope="module")
-def gcd(entry_of):
-    """The first items of a dataset."""
-    return [entry_of("gcd", GCD, index) for index in range(4)]
+def first_items(task, config, count):
+    """Return the first items of a dataset."""
+    given = json.dumps(config)
+    return [datasets.dataset_entry(task, given, index) for index in range(count)]
 
 
 def scored_again(pool, path):
     samples = list(Sources(files_of([str(path)])).samples())
-
     places = [sample.row["place"] for sample in samples]
     new = asyncio.run(rescored(pool, samples))
     return sorted(new, key=lambda sample: places.index(sample.row["place"]))
@@ -72,8 +61,9 @@ SCORES = {
 
 @pytest.mark.parametrize("way", SCORES)
 def test_a_published_completion_has_three_scores_beside_the_saved_one(
-    pool, gcd, tmp_path, way
+    pool, tmp_path, way
 ):
+    gcd = first_items("gcd", GCD, 4)
     found = published.document("gcd", "arithmetic", GCD, gcd, lambda place: [way])
     new = scored_again(pool, published.write(tmp_path, "run", found))
     values, outcome = SCORES[way]
@@ -131,11 +121,9 @@ def test_an_answer_whose_workers_are_killed_has_no_score_rather_than_0(
 # -- which item it is ------------------------------------------------------------------
 
 
-def test_items_with_one_question_are_told_apart_by_their_index(
-    pool, entry_of, tmp_path
-):
+def test_items_with_one_question_are_told_apart_by_their_index(pool, tmp_path):
     task, config = "puzzle24", {"size": 30, "seed": 45, "max_value": 4}
-    entries = [entry_of(task, config, index) for index in range(30)]
+    entries = first_items(task, config, 30)
     asked = [entry["question"] for entry in entries]
     golds = [entry["answer"] for entry in entries]
     assert len(set(asked)) < len(set(zip(asked, golds, strict=True)))
@@ -170,23 +158,12 @@ def test_a_completion_without_its_item_has_no_score_and_a_reason(
     assert new.row["reason"] and new.row["reason"].startswith(reason)
 
 
-def first_unusable(pool, task):
-    for seed in range(100):
-        try:
-            pool.call(worker_jobs.make_entry, task, {}, seed, deadline_s=DEADLINE_S)
-        except JobError as error:
-            if error.kind == "UnusableEntryError":
-                return seed
-    raise AssertionError("all can be used")
-
-
 def test_an_answer_to_an_item_that_is_not_used_has_no_score_rather_than_0(
-    pool, make_entry, tmp_path
+    pool, tmp_path
 ):
     task = "propositional_logic"
-    seed = first_unusable(pool, task)
-    job = (worker_jobs.make_entry, task, {}, seed, False)
-    entry = pool.call(*job, deadline_s=DEADLINE_S)
+    entries = ((s, datasets.make_entry(task, {}, s, checked=False)) for s in range(100))
+    seed, entry = next(made for made in entries if fault_of(task, made[1]))
     line = {"task": task, "seed": seed, "question": entry["question"], "text": "x"}
     as_dataset = {k: v for k, v in line.items() if k != "seed"}
     as_dataset |= {"config": {"size": 1, "seed": seed}, "index": 0}

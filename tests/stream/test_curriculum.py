@@ -1,7 +1,6 @@
 """The curriculum: a task's level follows the results that were made at it."""
 
 import json
-import random
 
 import pytest
 from hypothesis import given
@@ -18,11 +17,10 @@ from rg_env.stream.curriculum import (
     RECENT_GROUPS,
     START,
     STEP,
-    Curriculum,
     Feedback,
     TaskHistory,
 )
-from tests.support.learners import LEARNERS, run_task, run_training
+from tests.support.learners import IMPROVING, LEARNERS, run_task, run_training
 
 LEVELS = st.floats(0, 1)
 MEANS = st.lists(st.floats(0, 1), max_size=40)
@@ -182,17 +180,17 @@ def test_the_newest_group_means_are_kept_with_their_levels_and_all_are_counted()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
-def test_a_simulated_learner_is_brought_to_the_target_and_held_there(learner):
-    trace = run_task(Curriculum(0.7), learner, 0.7, 8, 1, random.Random(1))
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_simulated_learner_is_brought_to_the_target_and_held_there(name):
+    trace = run_task(LEARNERS[name], in_flight=1)
     assert trace.reached is not None
     assert trace.reached <= 100
     assert sum(off > BAND for off in trace.off) <= 1
 
 
-@pytest.mark.parametrize("learner", LEARNERS[:6], ids=lambda learner: learner.name)
-def test_sixteen_groups_in_flight_do_not_shake_the_mean(learner):
-    trace = run_task(Curriculum(0.7), learner, 0.7, 8, 16, random.Random(1))
+@pytest.mark.parametrize("name", [n for n in LEARNERS if n != IMPROVING])
+def test_sixteen_groups_in_flight_do_not_shake_the_mean(name):
+    trace = run_task(LEARNERS[name], in_flight=16)
     assert trace.reached is not None
     assert trace.reached <= 100
     assert sum(trace.off) / len(trace.off) <= BAND
@@ -268,6 +266,6 @@ def test_a_task_without_variance_comes_down_to_the_floor_and_back_after_one_grou
 
 @pytest.mark.slow
 def test_a_simulated_run_from_weak_to_strong_has_half_the_zero_variance_groups():
-    uniform, adaptive = (run_training(2, 32_000, way, seed=1) for way in (False, True))
+    uniform, adaptive = map(run_training, (False, True))
     assert uniform > 0.5
     assert adaptive < 0.5 * uniform

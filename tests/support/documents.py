@@ -65,6 +65,13 @@ def blocks(language, pages=PAGES):
     return re.findall(rf"^```{language}\n(.*?)^```", text_of(*pages), re.M | re.S)
 
 
+def command_lines(pages=PAGES):
+    """Return each command line of pages, its continuations joined."""
+    shown = "\n".join(blocks("bash", pages)).replace("\\\n", " ")
+    lines = [*shown.splitlines(), *codes(prose_of(*pages))]
+    return [line.split(" # ")[0].strip() for line in lines]
+
+
 def headings(page):
     """Return the level and the text of each heading, those in samples left out."""
     found = re.finditer(r"^(#+) (.+)$", prose_of(page), re.M)
