@@ -6,7 +6,7 @@ import pytest
 
 from examples.trainer.batches import MASKED, BatchShape, BatchSource, read_group
 from examples.trainer.policy import TrainingError
-from tests.support.real_api import SIZE, RealApi, group
+from tests.support.real_api import ENVIRONMENT, SIZE, RealApi, group
 
 SHAPE = BatchShape(group_size=SIZE, groups=1, max_token_len=256)
 
@@ -42,13 +42,7 @@ def source(api):
 
 def first_step(api):
     """Return what an environment that registers now goes on from."""
-    environment = {
-        "max_token_length": 2048,
-        "desired_name": "environment",
-        "weight": 1.0,
-        "group_size": SIZE,
-    }
-    return api.query("POST", "/register-env", environment)["starting_step"]
+    return api.query("POST", "/register-env", ENVIRONMENT)["starting_step"]
 
 
 def send(api, **changes):

@@ -1,7 +1,5 @@
 """Which room may know which, read from the source, and what an import costs."""
 
-import ast
-import functools
 import re
 import sys
 
@@ -10,7 +8,7 @@ import pytest
 import rg_env
 from rg_env.library import worker_jobs
 from tests.support.documents import ROOT
-from tests.support.imported_names import imported_names
+from tests.support.imported_names import imports_of, top_names
 from tests.support.worker_attacks import run_script
 
 ENTRY = ("__init__.py", "reasoning_gym_environment.py")
@@ -67,11 +65,6 @@ FILES = sorted(
 )
 
 
-@functools.cache
-def imports_of(file):
-    return set(imported_names(ast.parse((ROOT / file).read_text(), file)))
-
-
 def room_of(dotted):
     """Return the second part of a dotted name, "" where there is none."""
     return dotted.partition(".")[2].partition(".")[0]
@@ -79,10 +72,6 @@ def room_of(dotted):
 
 def own_room(file):
     return room_of(file.removesuffix(".py").replace("/", "."))
-
-
-def top_names(file):
-    return {name.split(".")[0] for name in imports_of(file)}
 
 
 def test_every_room_has_its_rule():
@@ -93,7 +82,8 @@ def test_every_room_has_its_rule():
 @pytest.mark.parametrize("room", sorted(MAY_IMPORT))
 def test_a_room_knows_only_the_rooms_before_it(room):
     for file in (f for f in FILES if own_room(f) == room):
-        known = {room_of(n) for n in imports_of(file) if n.split(".")[0] == "rg_env"}
+        names = imports_of(ROOT / file)
+        known = {room_of(n) for n in names if n.split(".")[0] == "rg_env"}
         assert known - {room} <= MAY_IMPORT[room], file
 
 
@@ -104,14 +94,14 @@ def test_scoring_is_entered_by_the_names_that_architecture_md_lists():
     entered = {
         "/".join(name.split(".")[1:3])
         for file in FILES
-        for name in imports_of(file)
+        for name in imports_of(ROOT / file)
         if room_of(name) in SCORING and own_room(file) not in SCORING
     }
     assert entered == listed
 
 
 def test_scoring_needs_one_package_besides_those_of_the_library():
-    files = [file for file in FILES if own_room(file) in SCORING]
+    files = [ROOT / file for file in FILES if own_room(file) in SCORING]
     outside = set.union(*map(top_names, files)) - sys.stdlib_module_names - {"rg_env"}
     assert outside == SCORING_PACKAGES | SCORING_PACKAGES_OF_THE_LIBRARY
 
@@ -126,17 +116,17 @@ IMPORTERS = {
 
 @pytest.mark.parametrize(("name", "files"), IMPORTERS.items())
 def test_a_name_is_imported_by_these_files_alone(name, files):
-    assert [f for f in FILES if name in top_names(f)] == files
+    assert [f for f in FILES if name in top_names(ROOT / f)] == files
 
 
 def test_the_host_is_imported_by_the_outer_rooms_alone():
-    files = {f for f in FILES if "atroposlib" in top_names(f)}
+    files = {f for f in FILES if "atroposlib" in top_names(ROOT / f)}
     assert {own_room(f) for f in files - set(ENTRY)} <= MAY_IMPORT_THE_HOST
 
 
 def test_the_package_file_of_a_room_imports_nothing():
     packages = [f for f in FILES if f.endswith("/__init__.py") and f != PUBLIC]
-    assert [f for f in packages if imports_of(f)] == []
+    assert [f for f in packages if imports_of(ROOT / f)] == []
 
 
 @pytest.mark.processes

@@ -1,6 +1,5 @@
 """The lists of dependencies say what the code imports, and name no place."""
 
-import ast
 import re
 import sys
 from importlib import import_module
@@ -12,7 +11,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import rg_env
-from tests.support.imported_names import imported_names
+from tests.support.imported_names import top_names
 from tests.support.worker_attacks import run_script
 
 PYTHONS = ["3.10", "3.11", "3.12", "3.13"]
@@ -35,11 +34,6 @@ def read_requirements(path):
     return [Requirement(line) for line in lines if line and not line.startswith("-r")]
 
 
-def imported_modules(path):
-    names = imported_names(ast.parse(path.read_text(), str(path)))
-    return {name.split(".")[0] for name in names}
-
-
 def provided_modules(requirement):
     """Top-level names that an installed distribution brings, from its own file list."""
     files = distribution(requirement.name).files or []
@@ -50,7 +44,7 @@ def test_the_requirements_are_what_the_code_imports(repo_root):
     sources = [*repo_root.glob("rg_env/**/*.py"), *repo_root.glob("reasoning_gym*.py")]
     adapters = repo_root / "rg_env/adapters"  # whose packages are extras
     sources = [path for path in sources if adapters not in path.parents]
-    imported = set().union(*map(imported_modules, sources))
+    imported = set().union(*map(top_names, sources))
     declared = read_requirements(repo_root / "requirements.txt")
     provided = set().union(*map(provided_modules, declared))
     imported -= {"rg_env", "reasoning_gym_environment", *OF_THE_LIBRARY}

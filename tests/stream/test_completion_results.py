@@ -1,6 +1,5 @@
 """Results of whole completions, by `score` and `score_async`."""
 
-import contextlib
 import dataclasses
 import subprocess
 import sys
@@ -98,12 +97,9 @@ def test_a_thousand_answers_and_megabytes_of_them_have_a_result_each(item):
 # -- no score --------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def counted():
-    """Yield a counter of what was scored inside, filled at its end."""
-    before, found = Counter(outcome_counts()), Counter()
-    yield found
-    found.update(Counter(outcome_counts()) - before)
+@pytest.fixture(autouse=True)
+def nothing_counted(monkeypatch):
+    monkeypatch.setattr("rg_env.stream.completion_results._counts", Counter())
 
 
 @pytest.fixture
@@ -117,12 +113,11 @@ def odd_jobs(monkeypatch):
 def test_an_answer_whose_workers_are_killed_has_no_score_and_is_counted():
     texts = ["7", jobs_for_items.KILLED, "no answer"]
     texts = [f"<answer>{text}</answer>" for text in texts]
-    with counted() as found:
-        right, lost, _ = results = score(Item("gcd", {}, 7), texts)
+    right, lost, _ = results = score(Item("gcd", {}, 7), texts)
     assert right.value == 1.0
     assert (lost.value, lost.outcome) == (None, "unscored")
     assert lost.reason
-    assert found == Counter(result.outcome for result in results)
+    assert outcome_counts() == Counter(result.outcome for result in results)
 
 
 @pytest.mark.parametrize(
@@ -130,15 +125,11 @@ def test_an_answer_whose_workers_are_killed_has_no_score_and_is_counted():
     [{"digest": "0" * 16}, {"task": "no_such_task"}, {"params": {"no_such": 1}}],
     ids=str,
 )
-def test_an_item_that_the_library_does_not_make_has_no_scores(
-    item, change, monkeypatch, logged
-):
-    monkeypatch.setattr("rg_env.stream.completion_results._counts", Counter())
+def test_an_item_that_the_library_does_not_make_has_no_scores(item, change, logged):
     lost = Item.from_json(dataclasses.replace(item, **change).to_json())
-    with counted() as found:
-        results = score(lost, ["<answer>1</answer>", "no tags"])
+    results = score(lost, ["<answer>1</answer>", "no tags"])
     assert [(r.value, r.answer) for r in results] == [(None, "1"), (None, None)]
-    assert found == {"unmatched": 2}
+    assert outcome_counts() == {"unmatched": 2}
     assert "2 completions without a score so far" in logged.text
 
 

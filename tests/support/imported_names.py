@@ -1,6 +1,7 @@
 """What a file of Python imports, read from its source."""
 
 import ast
+import functools
 from pathlib import Path
 
 
@@ -25,6 +26,16 @@ def imported_names(tree):
             yield from (f"{module}.{alias.name}" for alias in node.names)
         elif is_import_call(node) and isinstance(node.args[0], ast.Constant):
             yield str(node.args[0].value)
+
+
+@functools.cache
+def imports_of(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    return frozenset(imported_names(tree))
+
+
+def top_names(path):
+    return {name.split(".")[0] for name in imports_of(path)}
 
 
 def collected_names():
