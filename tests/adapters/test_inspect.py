@@ -3,8 +3,6 @@
 `test_their_packages.py` runs this file in an environment that holds Inspect.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

@@ -1,7 +1,5 @@
 """The benchmark of throughput measures what it says and leaves nothing behind."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

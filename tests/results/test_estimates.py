@@ -1,7 +1,5 @@
 """Means, intervals, differences and pass@k of the parts of a table of samples."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

@@ -1,7 +1,5 @@
 """Saved completions are scored again with their own items, or not at all."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

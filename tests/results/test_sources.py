@@ -1,7 +1,5 @@
 """Saved completions are read from files of every kind, and from damaged ones."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

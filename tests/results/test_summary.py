@@ -1,7 +1,5 @@
 """The summary of an evaluation: what is counted, and what stands beside the score."""
 
-from __future__ import annotations
-
 import pytest
 
 from rg_env.results.estimates import row_of, table_of

@@ -1,7 +1,5 @@
 """What a terminal shows: tables of any width in which nothing is cut, and progress."""
 
-from __future__ import annotations
-
 import io
 import logging
 import re

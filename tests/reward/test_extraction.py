@@ -1,5 +1,7 @@
 """Extraction: one answer outside the thinking, or the reason why there is none."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -358,9 +360,15 @@ def test_exactly_one_answer_is_an_answer(answers, between):
     assert answer_of(between + text) == expected
 
 
-# A quadratic pass over these takes minutes; the limit guards against hanging only.
+def read_in_one_pass(piece, begin="", **settings):
+    """Return the answer of a long text, which a quadratic pass takes minutes for."""
+    began_s = time.process_time()
+    answer = answer_of(begin + piece * (500_000 // len(piece)), **settings)
+    assert time.process_time() - began_s < 5.0
+    return answer
+
+
 @pytest.mark.slow
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "piece",
     [
@@ -372,17 +380,15 @@ def test_exactly_one_answer_is_an_answer(answers, between):
         *("<a", "<a ", "<a>", "</a>", "[a]", "<|a", "</plan><answer>5</answer><plan>"),
     ],
 )
-def test_megabytes_of_hostile_text_are_read_in_one_pass(piece):
-    assert answer_of(piece * (2_000_000 // len(piece))) is None
+def test_a_long_hostile_text_is_read_in_one_pass(piece):
+    assert read_in_one_pass(piece) is None
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("piece", ["\\", r"\boxed{", r"\boxed{}", r"\boxed ", "{}"])
-def test_megabytes_of_boxes_are_read_in_one_pass(piece):
-    text = piece * (2_000_000 // len(piece))
-    assert answer_of(text, answer_format="boxed") is None
-    assert answer_of(rf"\boxed{{{text}", answer_format="boxed") is None
+@pytest.mark.parametrize("begin", ["", r"\boxed{"])
+def test_a_long_row_of_boxes_is_read_in_one_pass(piece, begin):
+    assert read_in_one_pass(piece, begin, answer_format="boxed") is None
 
 
 # -- what a trainer has ----------------------------------------------------------------

@@ -15,6 +15,7 @@ from rg_env.stream.group_scorer import GroupScorer
 from rg_env.stream.item import Item
 from rg_env.workers import worker_pool
 from rg_env.workers.worker_pool import WorkerPool
+from tests.support.parts import ENTRY_OF_FOUR as OF_FOUR
 from tests.support.parts import Exact
 
 GUARD_S = 60.0
@@ -58,9 +59,6 @@ def test_a_zero_says_why(pool, task, answer, rules, outcome):
     scorer = GroupScorer(pool, GUARD_S, ScoringRules(**rules))
     score = scorer.score_blocking(Item(task), entry, answer)
     assert (score.value, score.outcome) == (0.0, outcome)
-
-
-OF_FOUR = {"question": "2 + 2?", "answer": "4", "metadata": {}}
 
 
 @pytest.mark.usefixtures("odd_jobs")

@@ -28,10 +28,9 @@ SCORED_WITHOUT_THE_LIBRARY = {
 RAISES_FOR_OTHER_TEXT = {"prime_factorization"}
 """There the library raises on anything but factors."""
 
-BY_THE_RULE = {task for task in (*FIXES, *BASE_TASKS) if not fix_of(task).fault}
+FIXED = {*FIXES, *BASE_TASKS}
+BY_THE_RULE = {task for task in FIXED if not fix_of(task).fault}
 """Tasks with one right answer."""
-
-every_fix = pytest.mark.parametrize("task", sorted({*FIXES, *BASE_TASKS}))
 
 
 OVERPAID = {
@@ -87,9 +86,7 @@ PAID_WHERE_THE_LIBRARY_PAYS_NOTHING = {"boxnet", "propositional_logic"}
 """A plan of another item raises there, and a letter that follows is worth more."""
 
 
-@pytest.mark.parametrize(
-    "task", sorted({*FIXES, *BASE_TASKS} - PAID_WHERE_THE_LIBRARY_PAYS_NOTHING)
-)
+@pytest.mark.parametrize("task", sorted(FIXED - PAID_WHERE_THE_LIBRARY_PAYS_NOTHING))
 def test_a_fix_pays_no_more_than_the_library(task):
     first, *more = entries(task)
     golds = [solution(task, entry) or "A+1" for entry in (first, *more)]
@@ -104,7 +101,7 @@ def test_a_fix_pays_no_more_than_the_library(task):
         assert fixed == installed == 1.0 or 0.0 <= fixed <= most
 
 
-@every_fix
+@pytest.mark.parametrize("task", sorted(FIXED))
 def test_a_fix_bears_any_text_before_the_library_sees_it(task):
     hostile = (
         *("\0", "\ud800", "[" * 20_000, "(" * 20_000, "-" * 300, "¬" * 20_000),
