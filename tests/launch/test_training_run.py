@@ -177,13 +177,17 @@ async def beside_servers(folder, trainer):
         )
 
 
-async def test_an_interrupted_run_ends_its_programs(tmp_path):
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [(signal.SIGINT, 128 + signal.SIGINT), (signal.SIGKILL, -signal.SIGKILL)],
+)
+async def test_a_run_that_is_ended_leaves_no_program(tmp_path, number, status):
     async with beside_servers(tmp_path, "sleep 600") as how:
         run = Run(tmp_path, *how)
         both = lambda: len(descendants(run.process.pid)) == 2  # noqa: E731
         await asyncio.to_thread(run.until, lambda: "g trainer" in run.said and both())
-        end = await asyncio.to_thread(run.end, signal.SIGINT)
-    assert end == (128 + signal.SIGINT, [])
+        end = await asyncio.to_thread(run.end, number)
+    assert end == (status, [])
     assert "Traceback" not in run.said and "retrieved" not in run.said
 
 
