@@ -1,10 +1,9 @@
 """The share of correct answers scored in full, in each formatting.
 
     python -m tools.correct_answers [--tasks gcd dice] [--items 10]
-        [--levels defaults 0 0.5 1] [--seed 15000000]
 
-The right answer to many items of each task is written in every way of
-`tools/answer_texts/formatting.py`.
+The right answer to many items of each task, at its defaults and at three levels, is
+written in every way of `tools/answer_texts/formatting.py`.
 Three scorers score them:
 
 - library: the library's own, with the answer as it stands;
@@ -19,121 +18,90 @@ from __future__ import annotations
 
 import argparse
 import functools
-import statistics
-import sys
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
+
+import polars as pl
 
 from rg_env.library import datasets, registry, worker_jobs
 from rg_env.reward.score import ScoringRules, as_unit
 from tools.answer_texts.formatting import FORMATTING
 from tools.answer_texts.sampled_items import (
-    DEFAULTS,
     SampledItem,
-    for_each_task,
-    read_level,
+    attempted,
+    levels_of,
+    rows_of_tasks,
     sampled_items,
-    time_limit,
 )
+from tools.tables import markdown
 
-FIRST_SEED = 15_000_000
+FIRST_SEED = 15_000_001
+SEEDS_OF_A_LEVEL = 1_000_003
 DEADLINE_S = 10
 """For one answer; the value is 0 after that."""
 
 SCORERS = ("library", "exact", "normalized")
 SHOWN_BELOW = 0.8
 
-Shares = Mapping[str, float]
-"""Scorer to the share that it scores in full."""
-
 
 def _value(score: Callable[[str], Any], answer: str) -> float:
     """Return what a scorer gives; nothing where it raises or takes too long."""
-    try:
-        with time_limit(DEADLINE_S):
-            return as_unit(score(answer))
-    except Exception:  # noqa: BLE001 - foreign code on foreign text
-        return 0.0
+    value = attempted(DEADLINE_S, lambda: as_unit(score(answer)))
+    return 0.0 if isinstance(value, Exception) else value
 
 
-def scores(item: SampledItem, texts: Sequence[str]) -> dict[str, list[float]]:
-    """Score texts as answers to an item: scorer to one value in [0, 1] for each."""
+def scores(item: SampledItem, texts: Iterable[str]) -> Iterator[tuple[float, ...]]:
+    """Score texts as answers to an item: yield the values of SCORERS for each."""
     dataset, entry = datasets.scoring_dataset(item.task, item.params), dict(item.entry)
 
-    def ours(answer: str, normalize: bool) -> float:
-        rules = ScoringRules(normalize_answers=normalize)
+    def ours(rules: ScoringRules, answer: str) -> float:
         job = (item.task, item.params, entry, [answer], rules)
         return worker_jobs.score_answers(*job)[0][0]
 
     scorers: tuple[Callable[[str], Any], ...] = (
         lambda answer: dataset.score_answer(answer, entry),
-        lambda answer: ours(answer, normalize=False),
-        lambda answer: ours(answer, normalize=True),
+        functools.partial(ours, ScoringRules(normalize_answers=False)),
+        functools.partial(ours, ScoringRules()),
     )
-    return {
-        name: [_value(scorer, text.strip()) for text in texts]
-        for name, scorer in zip(SCORERS, scorers, strict=True)
-    }
+    for text in texts:
+        yield tuple(_value(scorer, text.strip()) for scorer in scorers)
 
 
-def measure(
-    task: str, levels: Sequence[float], items: int, seed: int
-) -> dict[str, Shares]:
-    """Return, for each formatting, which share of a task's is in full."""
-    rows: dict[str, list[Shares]] = defaultdict(list)
-    for item in sampled_items(task, levels, items, seed):
-        written = {name: write(item.right) for name, write in FORMATTING.items()}
-        texts = {name: text for name, text in written.items() if text is not None}
-        columns = scores(item, list(texts.values()))
-        for name, *values in zip(texts, *columns.values(), strict=True):
-            full = (float(value == 1.0) for value in values)
-            rows[name].append(dict(zip(SCORERS, full, strict=True)))
-    return {name: _mean(of_name) for name, of_name in rows.items()}
+def measure(task: str, items: int) -> list[Mapping[str, Any]]:
+    """Return for each item and formatting whether the scorers score it in full."""
+    rows = []
+    for place, (_, params_of) in enumerate(levels_of(task)):
+        first_seed = FIRST_SEED + SEEDS_OF_A_LEVEL * place
+        sampled = sampled_items(task, first_seed, params_of)
+        for item in itertools.islice(sampled, items):
+            written = {name: write(item.right) for name, write in FORMATTING.items()}
+            texts = {name: text for name, text in written.items() if text is not None}
+            for name, values in zip(texts, scores(item, texts.values()), strict=True):
+                full = (value == 1.0 for value in values)
+                row = dict(zip(SCORERS, full, strict=True))
+                rows.append({"task": task, "formatting": name, **row})
+    return rows
 
 
-def _mean(rows: Iterable[Shares]) -> Shares:
-    found = list(rows)
-    return {s: statistics.fmean(row[s] for row in found) for s in SCORERS if found}
-
-
-def _table(head: str, rows: Mapping[str, Shares]) -> None:
-    def line(name: str, cells: Iterable[str]) -> None:
-        print(f"{name:60}" + "".join(f"{cell:>12}" for cell in cells))
-
-    line(head, SCORERS)
-    for name, row in rows.items():
-        line(name, (f"{value:.2f}" for value in row.values()))
-    print()
-
-
-def report(by_task: Mapping[str, Mapping[str, Shares]]) -> None:
-    rows = (_mean(of_task.values()) for of_task in by_task.values() if of_task)
-    _table("", {"mean of all tasks": _mean(rows)})
-    _table("task", {task: _mean(rows.values()) for task, rows in by_task.items()})
-    low = {
-        f"{task}: {name!r}": row
-        for task, rows in by_task.items()
-        for name, row in rows.items()
-        if row["normalized"] < SHOWN_BELOW
-    }
-    _table(f"in full in less than {SHOWN_BELOW} with normalized", low)
-
-
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
-    add = parser.add_argument
-    add("--tasks", nargs="+", help="only these")
-    add("--items", type=int, default=10, help="of a task and level")
-    levels = [DEFAULTS, 0.0, 0.5, 1.0]
-    add("--levels", nargs="+", type=read_level, default=levels, help="or defaults")
-    add("--seed", type=int, default=FIRST_SEED, help="of the first item")
+    parser.add_argument("--tasks", nargs="+", help="only these")
+    parser.add_argument("--items", type=int, default=10, help="of a task and level")
     options = parser.parse_args()
-    how = {"levels": options.levels, "items": options.items, "seed": options.seed}
-    tasks = options.tasks or list(registry.describe().tasks)
-    report(for_each_task(functools.partial(measure, **how), tasks))
-    return 0
+    job = functools.partial(measure, items=options.items)
+    rows = rows_of_tasks(job, options.tasks or list(registry.describe().tasks))
+    mean = pl.col(SCORERS).mean()
+    by_form = rows.group_by("task", "formatting", maintain_order=True).agg(mean)
+    by_task = by_form.group_by("task", maintain_order=True).agg(mean)
+    low = by_form.filter(pl.col("normalized") < SHOWN_BELOW)
+    tables = {
+        "Mean of all tasks": by_task.select(mean),
+        "Tasks": by_task,
+        f"In full in less than {SHOWN_BELOW} with normalized": low,
+    }
+    print(markdown(tables))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -22,63 +22,50 @@ from __future__ import annotations
 import argparse
 import functools
 import sys
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from rg_env.library import datasets, scales
-from rg_env.stream.sampler import mix_of_seed
-from rg_env.task_rules.table import fault_of, solution
-from tools.answer_texts.sampled_items import for_each_task, time_limit
-from tools.gold_solvers import SOLVERS
+import polars as pl
 
-LEVELS = (None, 0.0, 0.5, 1.0)
+from rg_env.library import datasets
+from rg_env.task_rules.table import fault_of, solution
+from tools.answer_texts.sampled_items import attempted, levels_of, rows_of_tasks
+from tools.gold_solvers import SOLVERS
+from tools.tables import markdown
+
 FIRST_SEED = 7_000_000
 LIMIT_S = 5
 """For making an item, and for judging it."""
 
 REJECTED = ("refuted", "not unique", "not knowable")
-HEAD = ("items", "right", *REJECTED, "not judged", "not scored", "sampled", "needless")
+IS_FAULTY = pl.col("is_faulty")
+VERDICT = pl.col("verdict")
+COUNTS = {
+    "items": pl.len(),
+    **{said: (said == VERDICT).sum() for said in ("right", *REJECTED, "not judged")},
+    "not scored": IS_FAULTY.sum(),
+    "sampled": (VERDICT.is_in(REJECTED) & ~IS_FAULTY).sum(),
+    "needless": ((VERDICT == "right") & IS_FAULTY).sum(),
+}
 
 
-def _entry(task: str, params: Mapping[str, Any], seed: int) -> dict[str, Any] | None:
-    """Make an entry as the library makes it; None if it does not, or takes too long."""
-    try:
-        with time_limit(LIMIT_S):
-            return datasets.make_entry(task, params, seed, checked=False)
-    except Exception:  # noqa: BLE001 - foreign code may raise anything
-        return None
-
-
-def _verdict(task: str, entry: Mapping[str, Any]) -> str:
-    gold = solution(task, entry)
-    try:
-        with time_limit(LIMIT_S):
-            return SOLVERS[task](entry["question"], str(gold))
-    except Exception:  # noqa: BLE001 - a solver that cannot read a question says so
-        return "not judged"
-
-
-def judge(task: str, items: int) -> dict[str, Counter[str]]:
-    """Return the counts that HEAD names, by level."""
-    scale = scales.load_shipped().scales.get(task)
-    found = {}
-    for level in LEVELS if scale is not None else LEVELS[:1]:
-        counts: Counter[str] = Counter()
+def judge(task: str, items: int) -> list[Mapping[str, Any]]:
+    """Return the verdict on each item, and whether a check says that it is faulty."""
+    rows = []
+    for level, params_of in levels_of(task):
         for seed in range(FIRST_SEED, FIRST_SEED + items):
-            params: Mapping[str, Any] = {}
-            if scale is not None and level is not None:
-                params = scale.step_at(level, mix_of_seed(seed)).params
-            entry = _entry(task, params, seed)
-            if entry is None:
+            params = params_of(seed)
+            entry = attempted(LIMIT_S, datasets.make_entry, task, params, seed, False)
+            if isinstance(entry, Exception):
                 continue
-            verdict = _verdict(task, entry)
+            gold = str(solution(task, entry))
+            verdict = attempted(LIMIT_S, SOLVERS[task], entry["question"], gold)
+            # A solver that cannot read a question raises an error.
+            said = "not judged" if isinstance(verdict, Exception) else verdict
             is_faulty = fault_of(task, entry) is not None
-            counts += Counter(["items", verdict, *["not scored"] * is_faulty])
-            counts["sampled"] += verdict in REJECTED and not is_faulty
-            counts["needless"] += verdict == "right" and is_faulty
-        found["defaults" if level is None else f"{level:g}"] = counts
-    return found
+            row = {"task": task, "level": level}
+            rows.append({**row, "verdict": said, "is_faulty": is_faulty})
+    return rows
 
 
 def main() -> int:
@@ -86,15 +73,12 @@ def main() -> int:
     parser.add_argument("--tasks", nargs="+", choices=sorted(SOLVERS), metavar="TASK")
     parser.add_argument("--items", type=int, default=40, help="of a task and level")
     options = parser.parse_args()
-    tasks = options.tasks or sorted(SOLVERS)
-    found = for_each_task(functools.partial(judge, items=options.items), tasks)
-    rows = [(t, level, one) for t, of_t in found.items() for level, one in of_t.items()]
-    total = sum((counts for *_, counts in rows), Counter[str]())
-    print(f"{'task':24}{'level':>9}" + "".join(f"{word:>13}" for word in HEAD))
-    for task, level, counts in [*rows, ("all", "", total)]:
-        cells = "".join(f"{counts[word] or '-':>13}" for word in HEAD)
-        print(f"{task:24}{level:>9}{cells}")
-    return int(total["sampled"] > 0)
+    job = functools.partial(judge, items=options.items)
+    rows = rows_of_tasks(job, options.tasks or sorted(SOLVERS))
+    total = rows.select(**COUNTS)
+    by_level = rows.group_by("task", "level", maintain_order=True).agg(**COUNTS)
+    print(markdown({"Levels": by_level, "All": total}))
+    return int(total["sampled"].item() > 0)
 
 
 if __name__ == "__main__":

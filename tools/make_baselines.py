@@ -31,6 +31,7 @@ from rg_env.stream.item import Item
 from rg_env.stream.sampler import entry_seed
 from rg_env.workers.pool_errors import DeadlineExceededError, JobError, WorkerDiedError
 from rg_env.workers.worker_pool import WorkerPool
+from tools.tables import table_text
 from tools.trivial_baselines.forest import Forest
 from tools.trivial_baselines.learned_guesses import list_sums, sums
 from tools.trivial_baselines.strategies import PHRASES, SOLVING, answers
@@ -259,19 +260,6 @@ async def check_score(pool: WorkerPool, task: str) -> float:
     items = await make_items(pool, (task, {}, 0.0), CHECK_ITEMS, "trial")
     found = await expected_scores(pool, items, guesses([]))
     return round(math.fsum(one.mean * one.items for one in found.values()), 4)
-
-
-def table_text(library_version: str, tasks: Mapping[str, Any]) -> str:
-    """Return a table as JSON, one line a baseline, tasks by name."""
-    rows = []
-    for task, row in sorted(tasks.items()):
-        found = (json.dumps(one, ensure_ascii=False) for one in row["baselines"])
-        lines = ",".join(f"\n   {one}" for one in found)
-        measured = f'"digest": "{row["digest"]}", "check_score": {row["check_score"]}'
-        rows.append(f'  "{task}": {{{measured}, "baselines": [{lines}]}}')
-    version = json.dumps(library_version)
-    body = ",\n".join(rows)
-    return f'{{\n "library_version": {version},\n "tasks": {{\n{body}\n }}\n}}\n'
 
 
 async def make(names: Sequence[str]) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import json
 import statistics
 import sys
 import time
@@ -37,6 +36,7 @@ from rg_env.stream.sampler import entry_seed
 from rg_env.task_rules.table import solution
 from rg_env.workers.pool_errors import DeadlineExceededError, JobError, WorkerDiedError
 from rg_env.workers.worker_pool import WorkerPool
+from tools.tables import table_text
 
 AT_ONCE = 2
 """Steps that are probed at the same time."""
@@ -165,26 +165,16 @@ async def scale_of(pool: WorkerPool, task: str, digest: str) -> Scale | None:
     return Scale(task, tuple(steps), tuple(skipped), (digest,)) if steps else None
 
 
-def _lines(name: str, rows: Sequence[Any]) -> str:
-    """Return a member whose value is an array with one element a line."""
-    texts = (json.dumps(dataclasses.asdict(r), ensure_ascii=False) for r in rows)
-    body = ",".join(f"\n    {text}" for text in texts)
-    return f'   "{name}": [{body}]'
-
-
-def _task_text(scale: Scale) -> str:
-    """Return the row of a task, one line for each step."""
-    members = [f'   "digests": {json.dumps(scale.digests)}']
-    members += [_lines("steps", scale.steps), _lines("skipped", scale.skipped)]
-    return f'  "{scale.task}": {{\n' + ",\n".join(members) + "\n  }"
-
-
-def table_text(shipped: ShippedScales) -> str:
-    """Return a table as JSON, one line a step, tasks by name: its diffs are read."""
-    rows = [_task_text(scale) for _, scale in sorted(shipped.scales.items())]
-    version = json.dumps(shipped.library_version)
-    body = ",\n".join(rows)
-    return f'{{\n "library_version": {version},\n "tasks": {{\n{body}\n }}\n}}\n'
+def rows_of(scales: Mapping[str, Scale]) -> dict[str, dict[str, Any]]:
+    """Return what the table has of each task."""
+    return {
+        task: {
+            "digests": scale.digests,
+            "steps": list(map(dataclasses.asdict, scale.steps)),
+            "skipped": list(map(dataclasses.asdict, scale.skipped)),
+        }
+        for task, scale in scales.items()
+    }
 
 
 def with_digests(
@@ -237,5 +227,6 @@ if __name__ == "__main__":
     from tools import make_scales  # the name by which workers know `timed`
 
     made = asyncio.run(make_scales._make(sys.argv[1:]))
-    TABLE.write_text(table_text(made), encoding="utf-8")
+    text = table_text(made.library_version, rows_of(made.scales))
+    TABLE.write_text(text, encoding="utf-8")
     print(f"wrote {TABLE.name}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import polars as pl
 
 from rg_env.results.estimates import HAS_SCORE, estimates
 from rg_env.task_rules.table import TABLE
+from tools.tables import markdown
 
 PAGE = """\
 # Published models, scored again
@@ -167,8 +168,7 @@ def excluded(table: pl.DataFrame) -> pl.DataFrame:
     return found.sort("version", "outcome")
 
 
-def page(table: pl.DataFrame) -> Iterator[str]:
-    """Yield the tables with their headings."""
+def page(table: pl.DataFrame) -> str:
     tables = {
         "Models": models(table, ["version"]),
         "Exchanged ranks": exchanged(table),
@@ -176,20 +176,9 @@ def page(table: pl.DataFrame) -> Iterator[str]:
         "Excluded completions": excluded(table),
         "Categories": models(table, ["version", "category"]).drop("library", *CAUSES),
     }
-    yield PAGE.format(version=version("reasoning-gym"))
-    with pl.Config(
-        tbl_formatting="MARKDOWN",
-        tbl_hide_column_data_types=True,
-        tbl_hide_dataframe_shape=True,
-        tbl_rows=-1,
-        tbl_cols=-1,
-        tbl_width_chars=-1,
-        fmt_str_lengths=10_000,
-        float_precision=3,
-    ):
-        yield from (f"## {title}\n\n{of}\n" for title, of in tables.items())
+    return f"{PAGE.format(version=version('reasoning-gym'))}\n{markdown(tables)}"
 
 
 if __name__ == "__main__":
     with Path(sys.argv[1]).open("rb") as lines:
-        print(*page(read(lines)), sep="\n")
+        print(page(read(lines)))

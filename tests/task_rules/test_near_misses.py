@@ -6,12 +6,13 @@ two values, a denial, a label. `tools/answer_texts/near_misses.py` tells which o
 are wrong.
 """
 
+from itertools import islice
+
 import pytest
 
-from rg_env.library import datasets
 from rg_env.library.registry import TASKS
 from tools.answer_texts.near_misses import overpaid
-from tools.answer_texts.sampled_items import DEFAULTS, SampledItem, right_answer
+from tools.answer_texts.sampled_items import sampled_items
 
 pytestmark = pytest.mark.slow
 
@@ -23,14 +24,8 @@ LONGEST = 500
 
 
 def items_of(task):
-    made = []
-    for seed in range(7_000, 7_400):
-        for entry in datasets.usable_entries(task, {}, [seed]):
-            right = right_answer(task, entry)
-            if right is not None and 0 < len(right) <= LONGEST:
-                made.append(SampledItem(task, DEFAULTS, seed, {}, entry, right))
-        if len(made) == OTHERS:
-            break
+    sampled = sampled_items(task, 7_000)
+    made = list(islice((i for i in sampled if 0 < len(i.right) <= LONGEST), OTHERS))
     assert made
     return made
 

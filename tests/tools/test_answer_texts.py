@@ -7,10 +7,10 @@ import pytest
 
 from tools.answer_texts.near_changes import CHANGES
 from tools.answer_texts.sampled_items import (
-    DEFAULTS,
     SampledItem,
     car_moves,
     frees_the_car,
+    levels_of,
     sampled_items,
 )
 from tools.answer_texts.surely_wrong import SEVERAL, UNKNOWN, is_right, is_wrong
@@ -18,7 +18,7 @@ from tools.correct_answers import scores
 
 
 def item_of(task, right):
-    return SampledItem(task, DEFAULTS, 0, {}, {"answer": right, "metadata": {}}, right)
+    return SampledItem(task, 0, {}, {"answer": right, "metadata": {}}, right)
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -53,21 +53,21 @@ def test_what_differs_in_meaning_is_wrong(row):
 @pytest.mark.slow
 def test_the_rules_of_a_task_pass_its_right_answers():
     for task in SEVERAL:
-        for item in sampled_items(task, [DEFAULTS], 1, 7):
-            assert is_right(item, item.right) is not False, task
+        item = next(sampled_items(task, 8))
+        assert is_right(item, item.right) is not False, task
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("task", sorted(SEVERAL - UNKNOWN))
 def test_the_rules_of_a_task_refuse_what_is_no_answer(task):
-    item = sampled_items(task, [DEFAULTS], 1, 8)[0]
+    item = next(sampled_items(task, 9))
     assert is_right(item, f"{item.right} or 7") is False
 
 
 def test_cars_that_cannot_move_free_nobody():
-    config = sampled_items("rush_hour", [0.0], 1, 3)[0].entry["metadata"][
-        "board_config"
-    ]
+    params_of = dict(levels_of("rush_hour"))["0"]
+    item = next(sampled_items("rush_hour", 4, params_of))
+    config = item.entry["metadata"]["board_config"]
     moves = car_moves(config)
     assert moves is not None
     assert frees_the_car(config, moves)
@@ -75,8 +75,9 @@ def test_cars_that_cannot_move_free_nobody():
 
 
 def test_three_scorers_score_the_same_answers():
-    item = sampled_items("gcd", [DEFAULTS], 1, 1)[0]
+    item = next(sampled_items("gcd", 2))
     found = scores(item, [item.right, f"<b>{item.right}</b>", "x"])
-    assert found["library"] == [1.0, pytest.approx(0.2, abs=0.1), 0.0]
-    assert found["exact"][0] == 1.0 > found["exact"][1]
-    assert found["normalized"] == [1.0, 1.0, 0.0]
+    library, exact, normalized = zip(*found, strict=True)
+    assert library == (1.0, pytest.approx(0.2, abs=0.1), 0.0)
+    assert exact[0] == 1.0 > exact[1]
+    assert normalized == (1.0, 1.0, 0.0)

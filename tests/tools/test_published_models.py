@@ -102,6 +102,6 @@ def test_tasks_stand_in_the_order_of_their_differences_with_the_known_fault():
 
 
 def test_the_page_has_each_table():
-    text = "\n".join(command.page(table(line(A, "?", 1.0, 1.0, 0.5))))
+    text = command.page(table(line(A, "?", 1.0, 1.0, 0.5)))
     assert text.count("\n## ") == 5
     assert "| hard | alpha | 1 | 1 | 1.000 |" in " ".join(text.split())

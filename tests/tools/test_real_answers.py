@@ -2,9 +2,9 @@
 
 import sys
 
+import polars as pl
 import pytest
 
-from rg_env.results.samples import Sample
 from tests.support import published
 from tests.support.parts import run_main
 from tools import real_answers as command
@@ -55,49 +55,44 @@ def said(scores, capsys, monkeypatch):
     argv = ["real_answers", str(scores)]
     monkeypatch.setattr(sys, "argv", argv)
     assert command.main() == 0
-    return capsys.readouterr().out.splitlines()
+    return capsys.readouterr().out
 
 
 def test_verdicts_are_counted(said):
-    assert "| all | 54 | 0 | 18 | 0 | 0 |" in said
+    assert "all 54 0 18 0 0" in cells_of(said)
 
 
-def sample_of(right, ours):
-    scores = {"library": 1.0, "fixes": 1.0, "ours": ours}
-    row = {"right": right, "scores": scores, "answer": "5", "gold_answer": "5"}
-    row |= {"task": "gcd", "without": None if right else 0.0}
-    return Sample("gcd", "arithmetic", "?", ours, "right", row=row)
+def cells_of(text):
+    return " ".join(text.replace("|", "").split())
+
+
+def answers_of(*rows):
+    return pl.DataFrame(rows, ["task", "right", "ours", "without"], orient="row")
 
 
 @pytest.mark.parametrize(("right", "ours"), [(True, 0.1), (False, 1.0)])
 def test_a_task_is_named_that_the_judge_contradicts(right, ours):
-    said = "\n".join(command.judgement([sample_of(right, ours)]))
-    cells = [1, 1, 0, 0, 0] if right else [0, 0, 1, 1, 0]
-    assert f"| gcd | {' | '.join(map(str, cells))} |" in said
+    rows = command.judgement(answers_of(("gcd", right, ours, None))).rows()
+    assert ("gcd", *((1, 1, 0, 0, 0) if right else (0, 0, 1, 1, 0))) in rows
 
 
 def test_what_a_notation_changes_is_counted_with_what_it_saves():
-    right, wrong = sample_of(True, 1.0), sample_of(False, 1.0)
-    right.row["without"] = 0.2
-    said = "\n".join(command.notations([right, right, wrong, sample_of(True, 1.0)]))
-    assert "| gcd | 3 | 3 | 2 | 1 |" in said
+    right, wrong = ("gcd", True, 1.0, 0.2), ("gcd", False, 1.0, 0.0)
+    answers = answers_of(right, right, wrong, ("gcd", True, 1.0, None))
+    assert command.notations(answers).rows() == [("gcd", 3, 3, 2, 1)]
 
 
-def test_an_answer_is_scored_without_the_notation_of_its_task(monkeypatch):
+def test_an_answer_is_scored_without_the_notation_of_its_task():
     solution = {"anagrams": [["ab", "ba"]], "solution": [["ab", "ba"]]}
     entry = {"question": "?", "answer": '[["ab", "ba"]]', "metadata": solution}
-    made = lambda task, config: [entry]  # noqa: E731
-    monkeypatch.setattr("rg_env.library.datasets.dataset_entries", made)
     answers = ["[['ab', 'ba']]", '[["ab", "ba"]]']
-    item = ("group_anagrams", '{"seed": 1, "size": 1}', "?", entry["answer"])
-    assert command.without_notation(*item, answers) == [0.0, None]
+    found = command.without_notation("group_anagrams", {}, entry, answers)
+    assert found == [0.0, None]
 
 
-def test_conclusions_are_judged_by_a_truth_table(monkeypatch):
+def test_conclusions_are_judged_by_a_truth_table():
     metadata = {"variables": ["P", "Q"], "premises": ["(P → Q)", "P"]}
     entry = {"question": "?", "answer": "", "metadata": metadata}
-    made = lambda task, config: [entry]  # noqa: E731
-    monkeypatch.setattr("rg_env.library.datasets.dataset_entries", made)
     answers = ["Q", "P and Q", "¬Q", "(Q ∨ ¬Q)", "what?"]  # noqa: RUF001
-    said = command.verdicts("propositional_logic", "{}", "?", "", answers)
+    said = command.verdicts("propositional_logic", entry, answers)
     assert said == [True, True, False, False, False]

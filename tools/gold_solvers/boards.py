@@ -20,17 +20,22 @@ from tools.gold_solvers.reading import (
     grid,
     integers,
     number_grid,
+    one_among,
     one_of,
     right_if,
 )
 
 Cell = tuple[int, int]
+Knights = frozenset[tuple[str, str]]
+"""The color and the field of each knight."""
 
 
-def _cells(rows: Grid) -> Iterator[tuple[int, int, object]]:
-    for r, row in enumerate(rows):
-        for c, value in enumerate(row):
-            yield r, c, value
+def _board(rows: Grid) -> dict[Cell, str]:
+    return {(r, c): v for r, row in enumerate(rows) for c, v in enumerate(row)}
+
+
+def _places(board: dict[Cell, str], signs: str) -> set[Cell]:
+    return {cell for cell, sign in board.items() if sign in signs}
 
 
 def _beside(r: int, c: int) -> Iterator[Cell]:
@@ -55,17 +60,16 @@ STEPS = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
 
 
 def _shortest_path(question: str, gold: str) -> Verdict:
-    rows = grid(found(r"following grid:\s*(.*)", question)[0])
-    at = {(r, c): v for r, c, v in _cells(rows)}
-    begin = next(cell for cell, v in at.items() if v == "*")
-    end = next(cell for cell, v in at.items() if v == "#")
-    far = _distances([begin], lambda cell: at.get(cell) in ("O", "#"))
+    board = _board(grid(found(r"following grid:\s*(.*)", question)[0]))
+    (begin,), (end,) = _places(board, "*"), _places(board, "#")
+    is_open = _places(board, "O#").__contains__
+    far = _distances([begin], is_open)
     if gold == "infeasible":
         return right_if(end not in far)
     r, c = begin
     for step in gold.split():
         r, c = r + STEPS[step][0], c + STEPS[step][1]
-        if at.get((r, c)) not in ("O", "#"):
+        if not is_open((r, c)):
             return "refuted"
     return right_if((r, c) == end and len(gold.split()) == far[end])
 
@@ -82,27 +86,24 @@ def _kakurasu(question: str, gold: str) -> Verdict:
 
 
 def _queens(question: str, gold: str) -> Verdict:
-    given = [row for row in grid(question) if len(row) > 3 and set(row) <= {"_", "Q"}]
-    told = grid(gold)
-    queens = [(r, c) for r, c, v in _cells(told) if v == "Q"]
-    kept = {(r, c) for r, c, v in _cells(given) if v == "Q"}
-    size, lines = len(given), [(r, c, r - c, r + c) for r, c in queens]
+    rows = [row for row in grid(question) if len(row) > 3 and set(row) <= {"_", "Q"}]
+    given, told = _board(rows), _board(grid(gold))
+    queens = _places(told, "Q")
+    lines = [(r, c, r - c, r + c) for r, c in queens]
     return right_if(
-        kept <= set(queens)
-        and [len(row) for row in told] == [size] * size
-        and all(cell in ("_", "Q") for row in told for cell in row)
-        and len(queens) == size
-        and all(len({*line}) == size for line in zip(*lines, strict=True))
+        told.keys() == given.keys()
+        and _places(told, "_Q") == told.keys()
+        and _places(given, "Q") <= queens
+        and len(queens) == len(rows)
+        and all(len({*line}) == len(rows) for line in zip(*lines, strict=True))
     )
 
 
 def _sokoban(question: str, gold: str) -> Verdict:
-    rows = grid(found(r"your puzzle:\s*\n(.*)", question)[0])
-    at = {(r, c): str(v) for r, c, v in _cells(rows)}
-    walls = {cell for cell, v in at.items() if v == "+"}
-    boxes = {cell for cell, v in at.items() if v in "@$"}
-    goals = {cell for cell, v in at.items() if v in "X$%"}
-    r, c = next(cell for cell, v in at.items() if v in "*%")
+    board = _board(grid(found(r"your puzzle:\s*\n(.*)", question)[0]))
+    walls, goals = _places(board, "+"), _places(board, "X$%")
+    boxes = _places(board, "@$")
+    ((r, c),) = _places(board, "*%")
     moves = {word[0].upper(): step for word, step in STEPS.items()}
     is_solved = False  # nobody has to stop when all boxes are home
     for dr, dc in [moves[move] for move in gold]:
@@ -142,32 +143,26 @@ def _tsumego(question: str, gold: str) -> Verdict:
         for cell, stone in board.items()
         if stone == "."
     }
-    best = max(takes.values())
-    if takes.get(gold, 0) == 0:
-        return "refuted"
-    if "as many white stones" in question:
-        if takes[gold] < best:
-            return "refuted"
-        return right_if(True) if list(takes.values()).count(best) == 1 else "not unique"
-    return "right" if sum(n > 0 for n in takes.values()) == 1 else "not unique"
+    asks_for_most = "as many white stones" in question
+    least = max(1, *takes.values()) if asks_for_most else 1
+    best = [field for field, count in takes.items() if count >= least]
+    return one_among(best, gold, several="not unique")
 
 
 _LEAPS = [(x, y) for x in (-2, -1, 1, 2) for y in (-2, -1, 1, 2) if abs(x) != abs(y)]
 
 
+_OTHER = {"w": "B", "B": "w"}
+
+
 def _knight_swap(question: str, gold: str) -> Verdict:
-    head, board = found(r"```\n\s+([A-Z ]+)\n(.*?)```", question)
-    columns = head.split()
+    head, rows = found(r"```\n\s+([A-Z ]+)\n(.*?)```", question)
     pieces = {
         f"{column}{number}": sign.strip()
-        for number, row in re.findall(r"^(\d+) \|(.*)\|$", board, re.M)
-        for column, sign in zip(columns, row.split("|"), strict=True)
+        for number, row in re.findall(r"^(\d+) \|(.*)\|$", rows, re.M)
+        for column, sign in zip(head.split(), row.split("|"), strict=True)
         if sign.strip()
     }
-    white, black = (
-        frozenset(at for at, piece in pieces.items() if piece == color)
-        for color in ("w", "B")
-    )
     beside = {
         at: [
             to
@@ -176,35 +171,33 @@ def _knight_swap(question: str, gold: str) -> Verdict:
         ]
         for at in pieces
     }
-    turn = found(r"(\w) moves first", question)[0]
+
+    def moves(knights: Knights, color: str) -> Iterator[tuple[str, Knights]]:
+        taken = {at for _, at in knights}
+        for at in (at for owner, at in knights if owner == color):
+            for to in (to for to in beside[at] if to not in taken):
+                after = knights - {(color, at)} | {(color, to)}
+                yield f"{color},{at},{to}", after
+
+    knights = frozenset((sign, at) for at, sign in pieces.items() if sign in _OTHER)
+    swapped = frozenset((_OTHER[color], at) for color, at in knights)
+    color = found(r"(\w) moves first", question)[0]
     if gold != "No":
-        sides = {"w": white, "B": black}
-        for color, start, end in (move.split(",") for move in json.loads(gold)):
-            taken = sides["w"] | sides["B"]
-            if color != turn or start not in sides[color] or end in taken:
+        for move in json.loads(gold):
+            allowed = dict(moves(knights, color))
+            if move not in allowed:
                 return "refuted"
-            if end not in beside[start]:
-                return "refuted"
-            sides[color] = sides[color] - {start} | {end}
-            turn = "B" if turn == "w" else "w"
-        return right_if(sides == {"w": black, "B": white})
-    seen = {(white, black, turn == "w")}
+            knights, color = allowed[move], _OTHER[color]
+        return right_if(knights == swapped)
+    seen = {(knights, color)}
     queue = deque(seen)
     while queue:
-        one, other, is_white = state = queue.popleft()
-        if (one, other) == (black, white):
+        knights, color = queue.popleft()
+        if knights == swapped:
             return "refuted"
-        moving, resting = (one, other) if is_white else (other, one)
-        for at in moving:
-            for to in beside[at]:
-                if to in one or to in other:
-                    continue
-                moved = moving - {at} | {to}
-                after = (moved, resting) if is_white else (resting, moved)
-                state = (*after, not is_white)
-                if state not in seen:
-                    seen.add(state)
-                    queue.append(state)
+        fresh = {(after, _OTHER[color]) for _, after in moves(knights, color)} - seen
+        seen |= fresh
+        queue.extend(fresh)
     return "right"
 
 

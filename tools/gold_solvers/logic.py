@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import re
-from itertools import product
+from functools import reduce
+from itertools import compress, product
 
 from tools.gold_solvers.reading import (
     Solver,
@@ -13,14 +14,17 @@ from tools.gold_solvers.reading import (
     computed,
     found,
     integers,
-    only,
+    one_among,
     right_if,
 )
 
 # -- syllogisms ------------------------------------------------------------------------
 
 _KINDS = list(product((False, True), repeat=3))
-"""The kinds of things there are: which of three terms each falls under."""
+"""The kinds of things: which of three terms each falls under."""
+
+_WORLDS = [set(compress(_KINDS, chosen)) for chosen in product((False, True), repeat=8)]
+"""The kinds of things that there may be."""
 
 
 def _statement(text: str) -> tuple[str, str, str]:
@@ -45,21 +49,13 @@ def _syllogism(question: str, gold: str) -> Verdict:
     lines = re.findall(r"^(?:\d\. )?((?:All|No|Some) .*)$", question, re.M)
     *premises, conclusion = map(_statement, lines)
     terms = sorted({t for s in (*premises, conclusion) for t in s[1:]})
-    follows = {}
-    for needs_things in (False, True):
-        follows[needs_things] = True
-        for chosen in product((False, True), repeat=8):
-            there = {kind for kind, is_ in zip(_KINDS, chosen, strict=True) if is_}
-            if needs_things and not all(any(k[i] for k in there) for i in range(3)):
-                continue
-            if all(_holds(p, terms, there) for p in premises) and not _holds(
-                conclusion, terms, there
-            ):
-                follows[needs_things] = False
-                break
-    if follows[False] != follows[True]:
-        return "not knowable"
-    return right_if(gold == ("Yes" if follows[True] else "No"))
+    worlds = [w for w in _WORLDS if all(_holds(p, terms, w) for p in premises)]
+    inhabited = [w for w in worlds if all(any(k[i] for k in w) for i in range(3))]
+    answers = {
+        "Yes" if all(_holds(conclusion, terms, world) for world in possible) else "No"
+        for possible in (worlds, inhabited)
+    }
+    return one_among(answers, gold)
 
 
 # -- others ----------------------------------------------------------------------------
@@ -80,6 +76,9 @@ def _aiw(question: str, gold: str) -> Verdict:
     return right_if(int(gold) == int(sisters[1]) + 1)
 
 
+Cube = frozenset[tuple[str, str]]
+"""Each side with its color."""
+
 _TURNS = {
     "front": "front bottom back top",
     "right": "right bottom left top",
@@ -88,15 +87,15 @@ _TURNS = {
 }
 
 
-def _turn(cube: dict[str, str], side: str) -> dict[str, str]:
-    a, b, c, d = _TURNS[side].split()
-    return {**cube, d: cube[a], a: cube[b], b: cube[c], c: cube[d]}
+def _turn(cube: Cube, side: str) -> Cube:
+    cycle = _TURNS[side].split()
+    place_of = dict(zip(cycle[1:] + cycle[:1], cycle, strict=True))
+    return frozenset((place_of.get(at, at), color) for at, color in cube)
 
 
 def _cube(question: str, gold: str) -> Verdict:
-    start = {
-        side: color for color, side in re.findall(r"- an? (\w+) (\w+) side", question)
-    }
+    told = re.findall(r"- an? (\w+) (\w+) side", question)
+    cubes = {frozenset((side, color) for color, side in told)}
     story = question.split("bottom side\n", 1)[-1]
     turns = story.split("What is now")[0]
     sides = re.findall(
@@ -104,25 +103,15 @@ def _cube(question: str, gold: str) -> Verdict:
     )
     if len(sides) != turns.count(" top"):
         raise ValueError("another way to tell a rotation")
-    asked = found(r"color of the (\w+) side", story)[0]
-    cubes = [start]
     for side in sides:
         if side == "bottom":
             # Half a turn, forward or to the side: the question does not say which.
-            cubes = [
-                _turn(_turn(cube, way), way)
-                for cube in cubes
-                for way in ("front", "left")
-            ]
-            cubes = [dict(t) for t in {tuple(sorted(cube.items())) for cube in cubes}]
-        elif side in _TURNS:
-            cubes = [_turn(cube, side) for cube in cubes]
+            ways = ("front", "left")
+            cubes = {_turn(_turn(cube, way), way) for cube in cubes for way in ways}
         else:
-            raise ValueError(side)
-    colors = {cube[asked] for cube in cubes}
-    if gold not in colors:
-        return "refuted"
-    return "right" if len(colors) == 1 else "not knowable"
+            cubes = {_turn(cube, side) for cube in cubes}
+    asked = found(r"color of the (\w+) side", story)[0]
+    return one_among({dict(cube)[asked] for cube in cubes}, gold)
 
 
 def _lock(question: str, gold: str) -> Verdict:
@@ -130,26 +119,19 @@ def _lock(question: str, gold: str) -> Verdict:
     buttons = re.findall(r"^(\w): (\w+) (-?\d+) \(when (\w+)\)", question, re.M)
     rules = {name: (how, int(by), when) for name, how, by, when in buttons}
 
-    def pressed(value: int, light: str, name: str) -> int:
+    def pressed(state: tuple[int, str], name: str) -> tuple[int, str]:
+        value, light = state
         how, by, when = rules[name]
-        if when not in ("any", light):
-            return value
-        return {"Add": value + by, "Subtract": value - by, "Multiply": value * by}[how]
+        made = {"Add": value + by, "Subtract": value - by, "Multiply": value * by}
+        is_used = when in ("any", light)
+        return made[how] if is_used else value, "green" if light == "red" else "red"
 
-    value, light = start, "red"
     names = re.findall(r"[^\s→]", gold)
-    for name in names:
-        value = pressed(value, light, name)
-        light = "green" if light == "red" else "red"
-    if value != target:
+    if reduce(pressed, names, (start, "red"))[0] != target:
         return "refuted"
     reached = {(start, "red")}
-    for _ in range(len(names) - 1):
-        reached = {
-            (pressed(value, light, name), "green" if light == "red" else "red")
-            for value, light in reached
-            for name in rules
-        }
+    for _ in names[1:]:
+        reached = {pressed(state, name) for state in reached for name in rules}
         if any(value == target for value, _ in reached):
             # The question lets a button be pressed that only toggles the light.
             return "not knowable"
@@ -280,7 +262,7 @@ def _needle(question: str, gold: str) -> Verdict:
     stack, said = found(r"(.*)\nWho (.*)\? Reply only", question)
     sentences = re.split(r"\.\s+", stack)
     names = [s.split()[0] for s in sentences if s.partition(" ")[2] == said]
-    return only(names, gold)
+    return one_among(names, gold, several="not unique")
 
 
 SOLVERS: dict[str, Solver] = {

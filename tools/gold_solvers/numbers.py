@@ -19,6 +19,7 @@ from tools.gold_solvers.reading import (
     exact,
     found,
     integers,
+    one_among,
     one_of,
     right_if,
 )
@@ -84,22 +85,18 @@ WEEKDAYS = list(calendar.day_name)
 DAY = datetime.timedelta(days=1)
 
 
-class NoSuchDatesError(Exception):
-    """A question names dates that do not exist."""
-
-
 def _date(text: str, year: str) -> datetime.date:
     return datetime.datetime.strptime(f"{text} {year}", "%B %d %Y").date()  # noqa: DTZ007
 
 
-def _days_between(question: str) -> list[datetime.date]:
-    """Return all days of a range, which has to begin first and name right weekdays."""
+def _days_between(question: str) -> list[datetime.date] | None:
+    """Return all days of a range; None if it does not begin first with its weekdays."""
     dates = re.findall(r"(\w+day), ([A-Z][a-z]+ \d+)(?:, (\d+))?", question)
     year = next(given for _, _, given in reversed(dates) if given)
     begin, end = (_date(text, given or year) for _, text, given in dates)
     told = [weekday for weekday, _, _ in dates]
-    if end < begin or [WEEKDAYS[d.weekday()] for d in (begin, end)] != told:
-        raise NoSuchDatesError
+    if end < begin or [f"{begin:%A}", f"{end:%A}"] != told:
+        return None
     return [begin + DAY * n for n in range((end - begin).days + 1)]
 
 
@@ -109,55 +106,49 @@ def _calendar(question: str) -> str:
         return "Yes" if calendar.isleap(year) else "No"
     if re.search(r"inclusive|including both|counting both", question):
         days = _days_between(question)
+        if days is None:
+            return "no such dates"
         if re.search(r"usiness days|weekends", question):
             return str(sum(d.weekday() < 5 for d in days))
         wanted = found(r"(?:many|of|does) (\w+day)s?\b", question)[0]
-        return str(sum(WEEKDAYS[d.weekday()] == wanted for d in days))
+        return str(sum(f"{d:%A}" == wanted for d in days))
     ordinal = re.search(r"the (first|second|third|fourth|last) (\w+day)", question)
     if ordinal:
-        month, year_ = found(r"(?:of|[Ii]n) ([A-Z][a-z]+) (\d{4})", question)
-        begin = _date(f"{month} 1", year_)
+        month, year = found(r"(?:of|[Ii]n) ([A-Z][a-z]+) (\d{4})", question)
+        begin = _date(f"{month} 1", year)
         days = [begin + DAY * n for n in range(31)]
-        days = [d for d in days if d.month == begin.month]
-        days = [d for d in days if WEEKDAYS[d.weekday()] == ordinal[2]]
-        place = ["first", "second", "third", "fourth", "last"].index(ordinal[1])
-        return str(days[place if place < 4 else -1].day)
-    slashed = re.search(r"(\d+)/(\d+)/(\d+)", question)
+        named = [d for d in days if f"{d:%B %A}" == f"{month} {ordinal[2]}"]
+        places = {"first": 0, "second": 1, "third": 2, "fourth": 3, "last": -1}
+        return str(named[places[ordinal[1]]].day)
+    slashed = re.search(r"\d+/\d+/\d+", question)
     if slashed:
-        month_, day_, year = map(int, slashed.groups())
-        return WEEKDAYS[datetime.date(year, month_, day_).weekday()]
+        return f"{datetime.datetime.strptime(slashed[0], '%m/%d/%Y'):%A}"  # noqa: DTZ007
     at = _date(*found(r"([A-Z][a-z]+ \d+), (\d+)", question))
     moved = re.search(r"(\d+)(?: |-)days?", question)
     if moved:
         is_back = re.search(r"\b(ago|before|backward)\b", question)
         at += (-DAY if is_back else DAY) * int(moved[1])
-    return WEEKDAYS[at.weekday()]
+    return f"{at:%A}"
 
 
-def _first_of_year(question: str) -> list[str]:
+def _first_of_year(question: str) -> set[str]:
     first = found(r"(?:was a|fell on a|where) (\w+day)", question)[0]
     dates = re.findall(r"([A-Z][a-z]+ \d+)\b(?!st)", question)
     at = [d for d in dates if not d.startswith("January 1 ") and d != "January 1"]
     text = at[-1] if at else "January 1"
-    answers = []
+    answers = set()
     for year in (2021, 2024):
         if text == "February 29" and year == 2021:
             continue
         passed = (_date(text, str(year)) - datetime.date(year, 1, 1)).days
-        answers.append(WEEKDAYS[(WEEKDAYS.index(first) + passed) % 7])
+        answers.add(WEEKDAYS[(WEEKDAYS.index(first) + passed) % 7])
     return answers
 
 
 def _calendar_arithmetic(question: str, gold: str) -> Verdict:
     if re.search(r"first day of the year|January 1 fell|is January 1st", question):
-        answers = set(_first_of_year(question))
-        if gold not in answers:
-            return "refuted"
-        return "right" if len(answers) == 1 else "not knowable"
-    try:
-        return computed(_calendar)(question, gold)
-    except NoSuchDatesError:
-        return "refuted"
+        return one_among(_first_of_year(question), gold)
+    return computed(_calendar)(question, gold)
 
 
 _CLOCKS = ("%H:%M:%S.%f", "%H:%M:%S", "%H:%M")
@@ -227,19 +218,20 @@ def legs(question: str) -> set[str]:
     return {str(sum(counted)) for counted in each}
 
 
+def _makes(gold: str, target: int, listed: str) -> Verdict:
+    """Judge a calculation that has to use each of some numbers once."""
+    used = integers(gold.replace("-", " "))
+    return right_if(exact(gold) == target and sorted(used) == sorted(integers(listed)))
+
+
 def _countdown(question: str, gold: str) -> Verdict:
     text = question.split("\n", 1)[0]
     target = int(found(r"(?:Calculate|make|equals) (-?\d+)", text)[0])
-    listed = found(r"numbers:? ([\d, ]+)", text)[0]
-    used = sorted(integers(gold.replace("-", " ")))
-    return right_if(exact(gold) == target and used == sorted(integers(listed)))
+    return _makes(gold, target, found(r"numbers:? ([\d, ]+)", text)[0])
 
 
 def _puzzle24(question: str, gold: str) -> Verdict:
-    given = integers(found(r"using ([\d, ]+)\.", question)[0])
-    return right_if(
-        exact(gold) == 24 and sorted(integers(gold.replace("-", " "))) == sorted(given)
-    )
+    return _makes(gold, 24, found(r"using ([\d, ]+)\.", question)[0])
 
 
 def powers(question: str) -> set[str]:
@@ -288,7 +280,7 @@ def _list_rule(question: str, gold: str) -> Verdict:
     answers = {f"[{rule(last)}]" for rule in fit}
     if gold not in answers:
         raise ValueError("another rule")
-    return "right" if len(answers) == 1 else "not knowable"
+    return one_among(answers, gold)
 
 
 SOLVERS: dict[str, Solver] = {

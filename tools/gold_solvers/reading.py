@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
-import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -22,11 +20,16 @@ def right_if(is_right: bool) -> Verdict:
     return "right" if is_right else "refuted"
 
 
-def only(solutions: list[Any], gold: Any) -> Verdict:
-    """Return the verdict on a gold answer where the first two solutions are known."""
-    if gold not in solutions:
+def one_among(
+    answers: Collection[str], gold: str, several: Verdict = "not knowable"
+) -> Verdict:
+    """Return the verdict where each reading of a question, or solution, has an answer.
+
+    Where there are several, it is what they say of the gold answer that is one of them.
+    """
+    if gold not in answers:
         return "refuted"
-    return "right" if len(solutions) == 1 else "not unique"
+    return "right" if len(answers) == 1 else several
 
 
 def computed(compute: Callable[[str], Any]) -> Solver:
@@ -65,33 +68,9 @@ def number_grid(text: str) -> list[list[int]]:
     return [[int(cell) for cell in row] for row in grid(text)]
 
 
-_BINARY: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: lambda a, b: Fraction(a) / Fraction(b),
-    ast.Pow: operator.pow,
-}
-_UNARY: dict[type, Callable[[Any], Any]] = {
-    ast.UAdd: operator.pos,
-    ast.USub: operator.neg,
-}
-
-
-def _value(node: ast.AST, text: str) -> Any:
-    if isinstance(node, ast.Expression):
-        return _value(node.body, text)
-    if isinstance(node, ast.BinOp):
-        left, right = _value(node.left, text), _value(node.right, text)
-        return _BINARY[type(node.op)](left, right)
-    if isinstance(node, ast.UnaryOp):
-        return _UNARY[type(node.op)](_value(node.operand, text))
-    if isinstance(node, ast.Constant):
-        written = ast.get_source_segment(text, node) or ""
-        return Fraction(written) if "." in written else int(written, 0)
-    raise ValueError(f"{text!r} is no arithmetic")
-
-
-def exact(expression: str) -> Any:
-    text = expression.strip()
-    return _value(ast.parse(text, mode="eval"), text)
+def exact(expression: str) -> Fraction:
+    """Compute a calculation with the four operations and powers, in fractions."""
+    if re.search(r"//|[^\d\s.+*/()-]", expression):
+        raise ValueError(f"{expression!r} is no arithmetic")
+    written = re.sub(r"[\d.]+", r"Fraction('\g<0>')", expression)
+    return eval(written.strip(), {"Fraction": Fraction})  # noqa: S307 - of these signs

@@ -14,7 +14,14 @@ from functools import cache
 from typing import Any
 
 from rg_env.task_rules.code.codeio import is_same
-from tools.gold_solvers.reading import Solver, Verdict, found, one_of, right_if
+from tools.gold_solvers.reading import (
+    Solver,
+    Verdict,
+    found,
+    one_among,
+    one_of,
+    right_if,
+)
 
 
 def _anagrams(question: str, gold: str) -> Verdict:
@@ -22,10 +29,8 @@ def _anagrams(question: str, gold: str) -> Verdict:
     groups: dict[str, list[str]] = {}
     for word in words:
         groups.setdefault("".join(sorted(word)), []).append(word)
-    return right_if(
-        sorted(sorted(g) for g in json.loads(gold))
-        == sorted(sorted(g) for g in groups.values())
-    )
+    told = json.loads(gold)
+    return right_if(sorted(map(sorted, told)) == sorted(map(sorted, groups.values())))
 
 
 def _letters(question: str, gold: str) -> Verdict:
@@ -98,15 +103,15 @@ def _rewritten(text: str, rule: str, right: int) -> str:
 
 def _manipulation(question: str, gold: str) -> Verdict:
     rules = re.findall(r"^\d+\. (.*)", question, re.M)
-    answers = []
+    answers = set()
     for right in (0, 1):
         text, seen = question.split()[-1], []
         while text not in seen:
             seen.append(text)
             ways = (_rewritten(text, rule, right) for rule in rules)
             text = next((way for way in ways if way != text), text)
-        answers.append(seen[-1])
-    return right_if(gold == answers[0]) if len({*answers}) == 1 else "not knowable"
+        answers.add(seen[-1])
+    return one_among(answers, gold)
 
 
 def _caesar(question: str, gold: str) -> Verdict:
