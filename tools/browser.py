@@ -11,9 +11,9 @@ import base64
 import contextlib
 import json
 import os
-import select
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -55,21 +55,20 @@ class Browser:
         self._session: str | None = None
 
     def __enter__(self) -> Browser:
-        read, self._out = os.pipe()
-        self._in, write = os.pipe()
+        self._pipe, other_end = socket.socketpair()
+        self._pipe.settimeout(GUARD_S)
         words = [find_browser(), *OPTIONS, f"--user-data-dir={self._folder}"]
         if os.geteuid() == 0:  # as root it does not start with its sandbox
             words.append("--no-sandbox")
-        start = f'exec "$@" 3<&{read} 4>&{write}'
+        end = other_end.fileno()
         self._process = subprocess.Popen(
-            ["/bin/bash", "-c", start, "bash", *words],
-            pass_fds=(read, write),
+            ["/bin/bash", "-c", f'exec "$@" 3<&{end} 4>&{end}', "bash", *words],
+            pass_fds=(end,),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        os.close(read)
-        os.close(write)
+        other_end.close()
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
@@ -81,8 +80,7 @@ class Browser:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        os.close(self._out)
-        os.close(self._in)
+        self._pipe.close()
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         """Call a method of the protocol of the developer tools; return its result."""
@@ -90,9 +88,7 @@ class Browser:
         message = {"id": self._number, "method": method, "params": params}
         if self._session:
             message["sessionId"] = self._session
-        data = json.dumps(message).encode() + b"\0"
-        while data:
-            data = data[os.write(self._out, data) :]
+        self._pipe.sendall(json.dumps(message).encode() + b"\0")
         while True:
             found = self._message()
             if found.get("id") == self._number:
@@ -103,9 +99,8 @@ class Browser:
 
     def _message(self) -> dict[str, Any]:
         while b"\0" not in self._rest:
-            ready, _, _ = select.select([self._in], [], [], GUARD_S)
-            part = os.read(self._in, 2**20) if ready else b""
-            assert part, "the browser does not answer"
+            part = self._pipe.recv(2**20)
+            assert part, "the browser has gone"
             self._rest += part
         line, self._rest = self._rest.split(b"\0", 1)
         message: dict[str, Any] = json.loads(line)

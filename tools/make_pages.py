@@ -13,7 +13,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from rg_env.installation import PROJECT
 from rg_env.library import datasets, registry, scales
 from rg_env.library.baselines import EASILY_GUESSED
 from rg_env.library.baselines import TABLE as BASELINES
+from rg_env.results.samples import grouped
 from rg_env.settings import program_settings
 from rg_env.settings.environment_settings import DATA_DUMPS, GROUPS, START
 from rg_env.settings.program_settings import LaunchSettings
@@ -71,17 +72,9 @@ answers. The list has the faults of the library's scorers.
 """
 
 
-def main_point(fault: str) -> str:
+def main_point(fix: ScorerFix) -> str:
     """Return the first clause that describes a fault."""
-    return re.split(r"; |: (?!`)|, and |, even |, but ", fault)[0]
-
-
-def by_text(rows: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return the second parts of rows by the first, which several rows may share."""
-    found: dict[str, list[str]] = {}
-    for text, part in rows:
-        found.setdefault(text, []).append(part)
-    return found
+    return re.split(r"; |: (?!`)|, and |, even |, but ", fix.fault)[0].rstrip(".")
 
 
 def scoring_page() -> str:
@@ -104,10 +97,8 @@ def scoring_page() -> str:
         ruled=", ".join(task for task, gives in gives_parts.items() if gives),
         num_fixes=len(fixes),
         fixes="\n".join(
-            f"- {', '.join(tasks)}: {fault}"
-            for fault, tasks in by_text(
-                (main_point(fix.fault).rstrip("."), task) for task, fix in fixes
-            ).items()
+            f"- {', '.join(task for task, _ in those)}: {fault}"
+            for fault, those in grouped(fixes, lambda one: main_point(one[1])).items()
         ),
     )
 
@@ -221,10 +212,6 @@ are slow and in the tasks whose scores changed on 2026-11-28.
 """
 
 
-def _highest(row: Sequence[made.Baseline]) -> float:
-    return max((baseline["value"] for baseline in row), default=0.0)
-
-
 def _table_row(
     task: str, row: Sequence[made.Baseline], scale: scales.Scale | None
 ) -> str:
@@ -239,20 +226,17 @@ def _table_row(
     return f"{task} {shown({})} ({min(steps)}, {max(steps)})"
 
 
-def _strategy(row: Sequence[made.Baseline]) -> str:
-    return str(max(row, key=lambda one: one["value"])["strategy"])
-
-
 def strategies_page() -> str:
     shipped = json.loads(BASELINES.read_text(encoding="utf-8"))
     by_scale, tasks = scales.load_shipped().scales, shipped["tasks"]
     rows = {t: row["baselines"] for t, row in tasks.items() if row["baselines"]}
-    ranked = sorted(rows, key=lambda task: -_highest(rows[task]))
-    table = by_text(
-        (_strategy(rows[task]), _table_row(task, rows[task], by_scale.get(task)))
-        for task in ranked
-        if _highest(rows[task]) > EASILY_GUESSED
-    )
+    best = {t: max(row, key=lambda one: one["value"]) for t, row in rows.items()}
+    shown = [t for t in best if best[t]["value"] > EASILY_GUESSED]
+    shown.sort(key=lambda task: -best[task]["value"])
+    table = []
+    for strategy, of in grouped(shown, lambda task: best[task]["strategy"]).items():
+        cells = (_table_row(task, rows[task], by_scale.get(task)) for task in of)
+        table.append(f"- {strategy}: {'; '.join(cells)}")
     return TRIVIAL.format(
         version=shipped["library_version"],
         num_strategies=len(STRATEGIES),
@@ -266,9 +250,7 @@ def strategies_page() -> str:
         learned=made.LEARNED_ON,
         num_tasks=len(rows),
         all_tasks=len(tasks),
-        table="\n".join(
-            f"- {strategy}: {'; '.join(tasks)}" for strategy, tasks in table.items()
-        ),
+        table="\n".join(table),
     )
 
 

@@ -7,7 +7,6 @@ see `tools/answer_texts/surely_wrong.py`.
 
 from __future__ import annotations
 
-import itertools
 import random
 import re
 import string
@@ -151,17 +150,14 @@ def _entries(change: PartsChange) -> Change:
     """Change the entries of an answer; what stands between them stays."""
 
     def changed(right: str, other: str, chance: random.Random) -> str | None:
-        found = list(re.finditer(r"[^\s,\[\]{}]+", right))
-        if len(found) < 2:
-            return None
-        entries = change([match.group() for match in found], chance)
+        *parts, end = re.split(r"([^\s,\[\]{}]+)", right)
+        gaps = parts[2::2]
+        entries = change(parts[1::2], chance) if gaps else None
         if entries is None:
             return None
-        gaps = [right[a.end() : b.start()] for a, b in itertools.pairwise(found)]
         gaps += gaps[-1:] * len(entries)
-        middle = "".join(map("".join, zip(entries, gaps, strict=False)))
-        middle = middle.removesuffix(gaps[len(entries) - 1])
-        return right[: found[0].start()] + middle + right[found[-1].end() :]
+        others = map("".join, zip(entries[:-1], gaps, strict=False))
+        return "".join((*parts[:1], *others, entries[-1], end))
 
     return changed
 
@@ -216,20 +212,14 @@ PARTS: Mapping[str, Change] = {
 # -- two answers, words that deny, and what makes another number -----------------------
 
 
-def _both(form: str) -> Change:
-    """Write the right answer (X) and another (Y)."""
+def _filled(form: str) -> Change:
+    """Write the right answer of one line (X), or the right answer and another (Y)."""
 
     def changed(right: str, other: str, chance: random.Random) -> str | None:
-        if not right or not other or other == right:
+        fits = other not in ("", right) if "Y" in form else "\n" not in right
+        if not right or not fits:
             return None
         return form.replace("Y", "\0").replace("X", right).replace("\0", other)
-
-    return changed
-
-
-def _alone(form: str) -> Change:
-    def changed(right: str, other: str, chance: random.Random) -> str | None:
-        return form.replace("X", right) if right and "\n" not in right else None
 
     return changed
 
@@ -269,8 +259,8 @@ CHANGES: Mapping[str, Change] = {
     **PARTS,
     "another item's answer": lambda right, other, chance: other or None,
     "Answer: Y": lambda right, other, chance: f"Answer: {other}" if other else None,
-    **{form.replace("\n", " / "): _both(form) for form in forms_of(_TWO_ANSWERS)},
-    **{form: _alone(form) for form in forms_of(_DENIED)},
+    **{form.replace("\n", " / "): _filled(form) for form in forms_of(_TWO_ANSWERS)},
+    **{form: _filled(form) for form in forms_of(_DENIED)},
     **{form: _if_number(form) for form in forms_of(_OTHER_NUMBERS)},
 }
 """By name, in which X is the right answer and Y another one."""

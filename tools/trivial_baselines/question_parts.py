@@ -7,6 +7,7 @@ they stand. Nothing here knows a task.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import re
 from typing import Any
@@ -97,7 +98,7 @@ def value_lists(question: str) -> list[list[Any]]:
 
 def _is_row(line: str) -> bool:
     cells = line.split()
-    if len(cells) == 1:
+    if len(cells) < 2:
         return len(line) > 1 and not _LETTERS.fullmatch(line) and line[-1] not in ".:,"
     if len(cells[-1]) > 1 and cells[-1][-1] in ".:,?!":
         return False
@@ -107,18 +108,10 @@ def _is_row(line: str) -> bool:
 @_kept
 def grid_texts(question: str) -> list[str]:
     """Return runs of two and more lines that are rows of cells, as they stand."""
-    found: list[list[str]] = []
-    is_open = False
-    for line in question.splitlines():
-        if line.strip() and _is_row(line.strip()):
-            if is_open:
-                found[-1].append(line.rstrip())
-            else:
-                found.append([line.rstrip()])
-            is_open = True
-        else:
-            is_open = False
-    return ["\n".join(rows) for rows in found if len(rows) > 1]
+    lines = map(str.rstrip, question.splitlines())
+    runs = itertools.groupby(lines, lambda line: _is_row(line.strip()))
+    found = ["\n".join(rows) for is_row, rows in runs if is_row]
+    return [text for text in found if "\n" in text]
 
 
 def cells(text: str) -> Grid:
