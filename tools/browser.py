@@ -72,7 +72,7 @@ class Browser:
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network", "Performance"):
+        for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
         return self
 
@@ -107,25 +107,22 @@ class Browser:
         return message
 
     def _note(self, event: str | None, params: dict[str, Any]) -> None:
-        if event == "Runtime.exceptionThrown":
-            details = params["exceptionDetails"]
-            thrown = details.get("exception", {}).get("description")
-            self.errors.append(thrown or details["text"])
-        elif event == "Runtime.consoleAPICalled" and params["type"] == "error":
-            self.errors.append(str(params["args"]))
-        elif event == "Log.entryAdded" and params["entry"]["level"] == "error":
-            self.errors.append(str(params["entry"]))
-        elif event == "Page.javascriptDialogOpening":
+        if event == "Page.javascriptDialogOpening":
             raise AssertionError(f"a dialog: {params['message']}")
-        elif event == "Network.requestWillBeSent":
+        if event == "Network.requestWillBeSent":
             self.requests.append(params["request"]["url"])
+        if (
+            event == "Runtime.exceptionThrown"
+            or (event == "Runtime.consoleAPICalled" and params["type"] == "error")
+            or (event == "Log.entryAdded" and params["entry"]["level"] == "error")
+        ):
+            self.errors.append(str(params))
 
-    def open(self, page: Path, place: str = "", *, until: str = "true") -> None:
-        address = page.as_uri() + (f"#{place}" if place else "")
+    def open(self, page: Path) -> None:
         self.call("Page.navigate", url="about:blank")
-        self.call("Page.navigate", url=address)
+        self.call("Page.navigate", url=page.as_uri())
         ready = "document.body?.dataset.ready > 0"
-        self.wait(f"location.protocol === 'file:' && {ready} && {until}")
+        self.wait(f"location.protocol === 'file:' && {ready}")
 
     def run(self, expression: str) -> Any:
         """Return the value of an expression, awaited."""

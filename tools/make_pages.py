@@ -82,15 +82,18 @@ def scoring_page() -> str:
     base_tasks = [task for task in described.tasks if datasets.has_base_scorer(task)]
     rows = sorted(TABLE.items())
     guards = [task for task, row in rows if row.guard]
-    fixes = [(task, row.fix) for task, row in rows if row.fix and row.fix.fault]
-    ruled = [(task, row.fix) for task, row in rows if row.fix and not row.fix.fault]
-    others = [(task, fix) for task, fix in ruled if task not in base_tasks]
-    gives_parts = {task: _gives_parts(fix) for task, fix in others}
+    fixed = [(task, row.fix) for task, row in rows if row.fix]
+    fixes = [(task, fix) for task, fix in fixed if fix.fault]
+    gives_parts = {
+        task: fix.score("no", {"answer": "5"}, lambda text: 0.8) > 0.0
+        for task, fix in fixed
+        if not fix.fault and task not in base_tasks
+    }
     return SCORING.format(
         version=described.version,
         num_guards=len(guards),
         guards=", ".join(guards),
-        num_ruled=len({*base_tasks, *gives_parts}),
+        num_ruled=len(base_tasks) + len(gives_parts),
         num_base_tasks=len(base_tasks),
         base_tasks=", ".join(base_tasks[::12]),
         without=", ".join(task for task, gives in gives_parts.items() if not gives),
@@ -101,10 +104,6 @@ def scoring_page() -> str:
             for fault, those in grouped(fixes, lambda one: main_point(one[1])).items()
         ),
     )
-
-
-def _gives_parts(fix: ScorerFix) -> bool:
-    return fix.score("no", {"answer": "5"}, lambda text: 0.8) > 0.0
 
 
 # -- docs/settings.md -----------------------------------------------------------------

@@ -70,7 +70,7 @@ class ProbeTally:
     """What happened when items of one configuration were made.
 
     Attributes:
-        hung: Items that were not ready at the deadline.
+        hung: Time limit to the number of items that were not ready in it.
         lost: Reason to the number of items that the library gave up or that ended
             their worker.
         refused: Reason to the number of items that are not sampled.
@@ -78,37 +78,35 @@ class ProbeTally:
     """
 
     made_ms: list[float] = dataclasses.field(default_factory=list)
-    hung: int = 0
+    hung: Counter[str] = dataclasses.field(default_factory=Counter)
     lost: Counter[str] = dataclasses.field(default_factory=Counter)
     refused: Counter[str] = dataclasses.field(default_factory=Counter)
     faults: Counter[str] = dataclasses.field(default_factory=Counter)
 
     @property
     def begun(self) -> int:
-        given_up = self.lost.total() + self.refused.total()
-        return len(self.made_ms) + self.hung + given_up
+        given_up = self.hung + self.lost + self.refused
+        return len(self.made_ms) + given_up.total()
 
     def needs_more(self) -> bool:
         """Say whether another item may change the verdict."""
-        if self.hung == self.begun >= 2 or self.hung > MAX_HUNG_SHARE * MAX_ITEMS:
+        hung = self.hung.total()
+        if hung == self.begun >= 2 or hung > MAX_HUNG_SHARE * MAX_ITEMS:
             return False
         has_trouble = self.begun > len(self.made_ms) or self.faults
         return self.begun < (MAX_ITEMS if has_trouble else NUM_ITEMS)
 
     def reason_against(self) -> str | None:
         """Return why the configuration cannot be used, None if it can."""
-        begun = self.begun
-        if self.hung > MAX_HUNG_SHARE * begun:
-            late = f"{self.hung} of {begun} items"
-            return f"{late} were not ready after {DEADLINE_S:g} s"
         for counted, most, what in (
-            (self.lost, MAX_LOST_SHARE, "cannot be made"),
-            (self.refused, MAX_REFUSED_SHARE, "are not asked"),
-            (self.faults, MAX_FAULTY_SHARE, "are wrong"),
+            (self.hung, MAX_HUNG_SHARE, "were not ready after"),
+            (self.lost, MAX_LOST_SHARE, "cannot be made:"),
+            (self.refused, MAX_REFUSED_SHARE, "are not asked:"),
+            (self.faults, MAX_FAULTY_SHARE, "are wrong:"),
         ):
-            if counted.total() > most * begun:
+            if counted.total() > most * self.begun:
                 reason, _ = counted.most_common(1)[0]
-                return f"{counted.total()} of {begun} items {what}: {reason}"
+                return f"{counted.total()} of {self.begun} items {what} {reason}"
         median_ms = statistics.median(self.made_ms)
         if median_ms > MAX_MEDIAN_MS:
             return f"an item takes {median_ms / 1000:.0f} s"
@@ -132,7 +130,7 @@ async def probe(pool: WorkerPool, task: str, params: Mapping[str, Any]) -> Probe
         try:
             took_ms, entry = await pool.run(*call, deadline_s=DEADLINE_S)
         except DeadlineExceededError:
-            tally.hung += 1
+            tally.hung[f"{DEADLINE_S:g} s"] += 1
             spent_s += DEADLINE_S
         except (JobError, WorkerDiedError) as error:
             given_up = tally.refused if is_unusable(error) else tally.lost

@@ -17,7 +17,6 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import reasoning_gym
-from pydantic import BaseModel
 from reasoning_gym.factory import DATASETS
 
 OUT = Path(__file__).resolve().parents[1] / "tests/project/original.json"
@@ -79,11 +78,6 @@ def best_wrong(env: Any, task: str) -> dict[str, Any] | None:
     return max(found, key=lambda each: float(each["score"]), default=None)
 
 
-def plain(model: BaseModel, *, whole: bool = True) -> dict[str, Any]:
-    """Return the settings of a model, or those alone that were given."""
-    return model.model_dump(mode="json", exclude_unset=not whole)
-
-
 def main() -> None:
     """Write the facts of the checkout that the command line names."""
     original = loaded(sys.argv[1])
@@ -101,9 +95,9 @@ def main() -> None:
         "parameters": parameters_of(cls),
         "attributes": sorted({*names}),
         "log_every": sorted({*map(int, re.findall(r"% (\d+) == 0", source))}),
-        "defaults": plain(config_cls()),
-        "start": plain(config, whole=False),
-        "start_server": plain(servers[0], whole=False),
+        "defaults": config_cls().model_dump(mode="json"),
+        "start": config.model_dump(mode="json", exclude_unset=True),
+        "start_server": servers[0].model_dump(mode="json", exclude_unset=True),
         "options": sorted(cls.get_cli_serve_config_cls().model_fields),
         "wandb": sorted({*re.findall(r'"((?:train|eval|curriculum)/\w+)"', source)}),
         "wrong_answers": {task: case for task, case in scores.items() if case},

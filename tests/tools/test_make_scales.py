@@ -7,7 +7,6 @@ from tools.make_scales import ProbeTally
 
 def tally(*, made, each_ms=1.0, **lost):
     result = ProbeTally(made_ms=[each_ms] * made)
-    result.hung = lost.pop("hung", 0)
     for kind, count in lost.items():
         getattr(result, kind)["said"] = count
     return result
@@ -23,7 +22,7 @@ def test_rare_trouble_leaves_a_level_usable(usable):
 @pytest.mark.parametrize(
     ("trouble", "words"),
     [
-        (tally(made=18, hung=2), "2 of 20 items were not ready after 20 s"),
+        (tally(made=18, hung=2), "2 of 20 items were not ready after said"),
         (tally(made=14, lost=6), "6 of 20 items cannot be made: said"),
         (tally(made=1, refused=19), "19 of 20 items are not asked: said"),
         (tally(made=20, faults=3), "3 of 20 items are wrong: said"),

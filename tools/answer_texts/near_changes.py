@@ -213,7 +213,7 @@ PARTS: Mapping[str, Change] = {
 
 
 def _filled(form: str) -> Change:
-    """Write the right answer of one line (X), or the right answer and another (Y)."""
+    """Write the right answer of one line (X), or another (Y) with it or alone."""
 
     def changed(right: str, other: str, chance: random.Random) -> str | None:
         fits = other not in ("", right) if "Y" in form else "\n" not in right
@@ -231,15 +231,15 @@ def _if_number(form: str) -> Change:
     )
 
 
-_TWO_ANSWERS = r"""
-X or Y | Y or X | X and Y | X, Y | Y, X | X Y | Y X | X⏎Y | Y⏎X | X / Y | X (or Y) |
-Y, not X | X; Y | X = Y | Y = X | X: Y | Y: X | Answer: X⏎Answer: Y |
+_ANOTHER = r"""
+Y | Answer: Y | X or Y | Y or X | X and Y | X, Y | Y, X | X Y | Y X | X⏎Y | Y⏎X |
+X / Y | X (or Y) | Y, not X | X; Y | X = Y | Y = X | X: Y | Y: X | Answer: X⏎Answer: Y |
 The answer is X or Y. | The answer is X. The answer is Y. |
 I thought X, but it is Y | X is wrong, the answer is Y | \boxed{X} \boxed{Y} |
 **X** **Y** | "X", "Y" | $X$ or $Y$ | X</s>Y | - X⏎- Y | 1. X⏎2. Y |
 ```⏎X⏎```⏎```⏎Y⏎```
 """
-"""Forms with the right answer (X) and another (Y); ⏎ is the end of a line."""
+"""Forms with another answer (Y), most with the right one (X); ⏎ ends a line."""
 
 _DENIED = """
 ~~X~~ | \u2260 X | wrong: X | not X | not(X) | X is wrong | it is not X | negative X |
@@ -257,9 +257,7 @@ minus X | > X | at least X | ~X | 0.X | 0xX | X0 | 1X | \sqrt{X} | \frac{X}{2} |
 CHANGES: Mapping[str, Change] = {
     **NUMBERS,
     **PARTS,
-    "another item's answer": lambda right, other, chance: other or None,
-    "Answer: Y": lambda right, other, chance: f"Answer: {other}" if other else None,
-    **{form.replace("\n", " / "): _filled(form) for form in forms_of(_TWO_ANSWERS)},
+    **{form.replace("\n", " / "): _filled(form) for form in forms_of(_ANOTHER)},
     **{form: _filled(form) for form in forms_of(_DENIED)},
     **{form: _if_number(form) for form in forms_of(_OTHER_NUMBERS)},
 }

@@ -35,7 +35,7 @@ NO_ANSWERS = (
 )
 """Answers to nothing, short and long ones, of one line and of several."""
 
-OTHER_ALONE = ("another item's answer", "Answer: Y")
+OTHER_ALONE = ("Y", "Answer: Y")
 """Changes that say what is right for another item, and may be so for this one."""
 
 

@@ -7,6 +7,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -131,13 +132,10 @@ def _captures(board: dict[Cell, str], move: Cell) -> int:
 
 
 def _tsumego(question: str, gold: str) -> Verdict:
-    lines = found(r"```\n(.*?)\n```", question)[0].split("\n")
-    columns = lines[0].split()
-    board: dict[Cell, str] = {}
-    for line in lines[1:]:
-        row, *stones = line.split()
-        for c, stone in enumerate(stones):
-            board[int(row), c] = stone
+    columns, *rows = grid(found(r"```\n(.*?)\n```", question)[0])
+    board = {
+        (int(row), c): stone for row, *stones in rows for c, stone in enumerate(stones)
+    }
     takes = {
         f"{columns[cell[1]]}{cell[0]}": _captures(board, cell)
         for cell, stone in board.items()
@@ -149,10 +147,12 @@ def _tsumego(question: str, gold: str) -> Verdict:
     return one_among(best, gold, several="not unique")
 
 
-_LEAPS = [(x, y) for x in (-2, -1, 1, 2) for y in (-2, -1, 1, 2) if abs(x) != abs(y)]
-
-
 _OTHER = {"w": "B", "B": "w"}
+
+
+@cache
+def _is_leap(a: str, b: str) -> bool:
+    return {abs(ord(a[0]) - ord(b[0])), abs(int(a[1:]) - int(b[1:]))} == {1, 2}
 
 
 def _knight_swap(question: str, gold: str) -> Verdict:
@@ -163,21 +163,12 @@ def _knight_swap(question: str, gold: str) -> Verdict:
         for column, sign in zip(head.split(), row.split("|"), strict=True)
         if sign.strip()
     }
-    beside = {
-        at: [
-            to
-            for x, y in _LEAPS
-            if (to := f"{chr(ord(at[0]) + x)}{int(at[1:]) + y}") in pieces
-        ]
-        for at in pieces
-    }
 
     def moves(knights: Knights, color: str) -> Iterator[tuple[str, Knights]]:
-        taken = {at for _, at in knights}
+        free = pieces.keys() - {at for _, at in knights}
         for at in (at for owner, at in knights if owner == color):
-            for to in (to for to in beside[at] if to not in taken):
-                after = knights - {(color, at)} | {(color, to)}
-                yield f"{color},{at},{to}", after
+            for to in (to for to in free if _is_leap(at, to)):
+                yield f"{color},{at},{to}", knights - {(color, at)} | {(color, to)}
 
     knights = frozenset((sign, at) for at, sign in pieces.items() if sign in _OTHER)
     swapped = frozenset((_OTHER[color], at) for color, at in knights)

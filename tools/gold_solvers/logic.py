@@ -66,14 +66,12 @@ def _aiw(question: str, gold: str) -> Verdict:
     if "Matilda" in question:
         # Of her own circle all women but herself, and of the other as many less one.
         return right_if(int(gold) == numbers[1] + numbers[3] - 1)
-    sisters = re.search(r"(\d+) (?:sisters|female friends)", question)
-    brothers = re.search(r"(\d+) brothers", question)
-    woman = question.split()[0]
-    if brothers and int(brothers[1]) == 1 and f"{woman}'s brother" not in question:
-        return "not knowable"  # her one brother has no brother
-    if sisters is None:
-        raise ValueError("another question of aiw")
-    return right_if(int(gold) == int(sisters[1]) + 1)
+    # Where she has one brother, he has none.
+    asks_for_his = f"{question.split()[0]}'s brother" in question
+    if re.search(r"\b1 brothers", question) and not asks_for_his:
+        return "not knowable"
+    sisters = found(r"(\d+) (?:sisters|female friends)", question)[0]
+    return right_if(int(gold) == int(sisters) + 1)
 
 
 Cube = frozenset[tuple[str, str]]
@@ -196,13 +194,14 @@ def _mahjong(question: str) -> str:
 
 
 def _colors(question: str, gold: str) -> Verdict:
-    edges = ast.literal_eval(found(r"Edges: (\[.*?\])\n", question)[0])
-    allowed = set(ast.literal_eval(found(r"colors: (\[.*?\])", question)[0]))
-    vertices = ast.literal_eval(found(r"Vertices: (\[.*?\])", question)[0])
+    vertices, edges, colors = (
+        ast.literal_eval(found(rf"{name}: (\[.*?\])", question)[0])
+        for name in ("Vertices", "Edges", "colors")
+    )
     told = {int(k): v for k, v in json.loads(gold).items()}
     return right_if(
         all(told[a] != told[b] for a, b in edges)
-        and set(told.values()) <= allowed
+        and set(told.values()) <= set(colors)
         and set(told) == set(vertices)
     )
 
@@ -252,7 +251,7 @@ def _family(question: str, gold: str) -> Verdict:
         ("mother-in-law", "father-in-law"): one in up(spouse.get(other, ""), 1),
         ("daughter-in-law", "son-in-law"): other in up(spouse.get(one, ""), 1),
     }
-    (words,) = [words for words, is_so in kinds.items() if is_so][:1]
+    words = next(words for words, is_so in kinds.items() if is_so)
     if one in _EITHER.split() and gold in words:
         return "not knowable"
     return right_if(gold == words[one not in _WOMEN.split()])

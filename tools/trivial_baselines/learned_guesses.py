@@ -59,8 +59,8 @@ def _median(golds: Sequence[str]) -> str | None:
 
 def _constant_of_kind(
     kind_of: Callable[[str], str], choose: Callable[[Sequence[str]], str | None]
-) -> Callable[[str, Seen], str | None]:
-    def guess(question: str, seen: Seen) -> str | None:
+) -> Callable[..., str | None]:
+    def guess(question: str, seen: Seen, *_: object) -> str | None:
         kind = kind_of(question)
         # To remember the answer to the same question is no guess.
         alike = [(other, gold) for other, gold in seen if kind_of(other) == kind]
@@ -116,7 +116,7 @@ def list_sums(question: str) -> dict[str, str]:
     return {**lists, **{f"list of {n}": f"[{f(numbers)}]" for n, f in _SUMS.items()}}
 
 
-def _oftenest_right_sum(question: str, seen: Seen) -> str | None:
+def _oftenest_right_sum(question: str, seen: Seen, *_: object) -> str | None:
     right = Counter(
         name
         for other, gold in seen

@@ -263,10 +263,6 @@ def _busiest_field(question: str, seen: Seen, rng: random.Random) -> str | None:
     return max(around, key=lambda field: around[field], default=None)
 
 
-def _learned(guess: Callable[[str, Seen], str | None]) -> Strategy:
-    return lambda question, seen, rng: guess(question, seen)
-
-
 STRATEGIES: Mapping[str, Strategy] = {
     "after the last colon": _of_text(str),
     "first number": _number_at(lambda count: 0),
@@ -293,7 +289,7 @@ STRATEGIES: Mapping[str, Strategy] = {
     "queens at random": _queens,
     "zeros from the list at random": _zeros_from_list,
     "free field with most around it": _busiest_field,
-    **{name: _learned(guess) for name, guess in GUESSES.items()},
+    **GUESSES,
 }
 """Name to strategy."""
 
