@@ -133,20 +133,17 @@ async def make_items(
     items: list[Item] = []
     late = 0
     for number in range(ATTEMPTS_FOR_AN_ITEM * num_items):
-        if len(items) == num_items:
+        if len(items) == num_items or late == MOST_LATE:
             break
         seed = entry_seed("evaluation", key, number)
         call = (worker_jobs.make_entry, task, dict(params), seed)
         try:
             entry = await pool.run(*call, deadline_s=MAKING_DEADLINE_S)
-        except JobError:
-            continue
+            items.append(Item(task, params, seed, _entry=entry))
         except (DeadlineExceededError, WorkerDiedError):
             late += 1
-            if late == MOST_LATE:
-                break
+        except JobError:
             continue
-        items.append(Item(task, params, seed, _entry=entry))
     return items
 
 

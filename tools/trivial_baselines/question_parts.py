@@ -6,6 +6,7 @@ they stand. Nothing here knows a task.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import json
@@ -55,13 +56,13 @@ def after_colon(question: str) -> str | None:
 
 
 @_kept
-def enumerations(question: str) -> list[list[str]]:
-    """Return the texts between commas after the last colon of each line."""
-    ends = (line.rpartition(":") for line in question.splitlines())
-    found = (
-        [part.strip(" .?") for part in end.split(",")] for _, on, end in ends if on
-    )
-    return [texts for texts in found if len(texts) > 1]
+def enumeration(question: str) -> list[str]:
+    """Return the texts between commas after a colon, of the first line with some."""
+    for line in question.splitlines():
+        texts = [text.strip(" .?") for text in line.rpartition(":")[2].split(",")]
+        if ":" in line and len(texts) > 1:
+            return texts
+    return []
 
 
 def _bracketed(question: str) -> list[str]:
@@ -77,16 +78,14 @@ def _bracketed(question: str) -> list[str]:
     return found
 
 
-def _as_list(text: str) -> list[Any] | None:
+def _as_list(text: str) -> list[Any]:
     """Read a list as JSON, also one in single quotes or with words of its own."""
     for form in (text, text.replace("'", '"')):
-        try:
-            value = json.loads(form)
-        except ValueError:
-            continue
-        return value if isinstance(value, list) else None
+        with contextlib.suppress(ValueError):
+            value: list[Any] = json.loads(form)
+            return value
     inner = text.strip("[]{} ")
-    return [word.strip(" '\"") for word in inner.split(",")] if inner else None
+    return [word.strip(" '\"") for word in inner.split(",")] if inner else []
 
 
 @_kept

@@ -52,18 +52,19 @@ def _candidates(question: str) -> Sequence[str]:
     return [text.strip(" .?") for text in offered] if len(offered) > 1 else []
 
 
-def _first_enumeration(question: str) -> Sequence[str]:
-    return next(iter(parts.enumerations(question)), [])
+def _reading(answer: Callable[[str], str | None]) -> Strategy:
+    """Return the strategy that reads the question alone."""
+    return lambda question, seen, rng: answer(question)
 
 
 def _number_at(place: Callable[[int], int]) -> Strategy:
     """Return the strategy that repeats a number of the question, by its place."""
 
-    def pick(question: str, seen: Seen, rng: random.Random) -> str | None:
+    def pick(question: str) -> str | None:
         texts = parts.numbers(question)
         return texts[place(len(texts))] if texts else None
 
-    return pick
+    return _reading(pick)
 
 
 def _any_of(find: Callable[[str], Sequence[str]]) -> Strategy:
@@ -112,20 +113,20 @@ def _any_gold(question: str, seen: Seen, rng: random.Random) -> str | None:
 def _of_text(change: Callable[[str], str]) -> Strategy:
     """Return the strategy that changes what follows the last colon."""
 
-    def changed(question: str, seen: Seen, rng: random.Random) -> str | None:
+    def changed(question: str) -> str | None:
         text = parts.after_colon(question)
         return None if text is None else change(text)
 
-    return changed
+    return _reading(changed)
 
 
-def _first_side(question: str, seen: Seen, rng: random.Random) -> str | None:
+def _first_side(question: str) -> str | None:
     """Take the first side of each `a/b` of the form shown."""
     forms = [text for text in parts.quoted(question) if "/" in text]
     return re.sub(r"(\w+)/(\w+)", r"\1", forms[-1]) if forms else None
 
 
-def _lists_in_turn(question: str, seen: Seen, rng: random.Random) -> str | None:
+def _lists_in_turn(question: str) -> str | None:
     """Give each value of the first list one of the last."""
     found = parts.value_lists(question)
     if len(found) < 2:
@@ -137,14 +138,14 @@ def _lists_in_turn(question: str, seen: Seen, rng: random.Random) -> str | None:
 def _joined_numbers(sign: str) -> Strategy:
     """Return the strategy that joins the numbers of the last list by a sign."""
 
-    def joined(question: str, seen: Seen, rng: random.Random) -> str | None:
+    def joined(question: str) -> str | None:
         listed = re.findall(r"(?<![\d-])-?\d+(?:, -?\d+)+", question)
         return sign.join(listed[-1].split(", ")) if listed else None
 
-    return joined
+    return _reading(joined)
 
 
-def _letters_in_turn(question: str, seen: Seen, rng: random.Random) -> str | None:
+def _letters_in_turn(question: str) -> str | None:
     """Turn one quoted word into another, letter by letter."""
     quoted = [text for text in parts.quoted(question) if text.isalpha()]
     if len(quoted) < 2 or len(quoted[-1]) != len(quoted[-2]):
@@ -175,7 +176,7 @@ def _echo(question: str, seen: Seen, rng: random.Random) -> str | None:
     return max(offered, key=likeness)
 
 
-def _next_term(question: str, seen: Seen, rng: random.Random) -> str | None:
+def _next_term(question: str) -> str | None:
     """Go on as most steps of a list of numbers go, by `a*last + b*before + c`."""
     terms = [int(n) for n in re.findall(r"-?\d{1,9}", question)]
     steps = list(zip(terms[2:], terms[1:], terms, strict=False))
@@ -199,7 +200,7 @@ def _with_blanks(question: str) -> str | None:
     return found[-1] if found else None
 
 
-def _blanks_filled(question: str, seen: Seen, rng: random.Random) -> str | None:
+def _blanks_filled(question: str) -> str | None:
     text = _with_blanks(question)
     common = Counter(sign for sign in text or "" if sign not in BLANKS + " \n")
     if text is None or not common:
@@ -238,14 +239,14 @@ def _zeros_from_list(question: str, seen: Seen, rng: random.Random) -> str | Non
     return parts.grid_text(grid, grids[-1])
 
 
-def _half_of_the_bars(question: str, seen: Seen, rng: random.Random) -> str | None:
+def _half_of_the_bars(question: str) -> str | None:
     """Count the runs of signs in lines that have nothing else."""
     lines = re.findall(r"^[^\w\n]+$", question, re.M)
     bars = re.findall(r"[^\w\s]{3,}", "\n".join(lines))
     return str((len(bars) + 1) // 2) if bars else None
 
 
-def _busiest_field(question: str, seen: Seen, rng: random.Random) -> str | None:
+def _busiest_field(question: str) -> str | None:
     """Name the free field of a board with the most signs around it."""
     head = re.search(r"^ *((?:[A-Z] )+[A-Z])$", question, re.M)
     rows = re.findall(r"^ *(\d+) ((?:[.XO] )+[.XO])$", question, re.M)
@@ -269,8 +270,8 @@ STRATEGIES: Mapping[str, Strategy] = {
     "middle number": _number_at(lambda count: count // 2),
     "last number": _number_at(lambda count: -1),
     "random candidate": _any_of(_candidates),
-    "random of the first enumeration": _any_of(_first_enumeration),
-    "first side of the form": _first_side,
+    "random of the first enumeration": _any_of(parts.enumeration),
+    "first side of the form": _reading(_first_side),
     "first answer word named": _first_named,
     "random answer word named": _random_named,
     "commonest answer word named": _commonest_named,
@@ -278,17 +279,17 @@ STRATEGIES: Mapping[str, Strategy] = {
     "random answer word": _any_gold,
     "text without spaces": _of_text(lambda text: re.sub(r"[\s,]", "", text)),
     "text reversed": _of_text(lambda text: text[::-1]),
-    "first list to last list in turn": _lists_in_turn,
+    "first list to last list in turn": _reading(_lists_in_turn),
     "numbers added": _joined_numbers(" + "),
     "numbers multiplied": _joined_numbers("*"),
-    "letters in turn": _letters_in_turn,
+    "letters in turn": _reading(_letters_in_turn),
     "part of the question that looks like an answer": _echo,
-    "next term": _next_term,
-    "half of the bars": _half_of_the_bars,
-    "blanks with the commonest sign": _blanks_filled,
+    "next term": _reading(_next_term),
+    "half of the bars": _reading(_half_of_the_bars),
+    "blanks with the commonest sign": _reading(_blanks_filled),
     "queens at random": _queens,
     "zeros from the list at random": _zeros_from_list,
-    "free field with most around it": _busiest_field,
+    "free field with most around it": _reading(_busiest_field),
     **GUESSES,
 }
 """Name to strategy."""
