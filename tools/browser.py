@@ -126,8 +126,12 @@ class Browser:
 
     def run(self, expression: str) -> Any:
         """Return the value of an expression, awaited."""
-        options = {"awaitPromise": True, "returnByValue": True}
-        found = self.call("Runtime.evaluate", expression=expression, **options)
+        found = self.call(
+            "Runtime.evaluate",
+            expression=expression,
+            awaitPromise=True,
+            returnByValue=True,
+        )
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
@@ -138,8 +142,13 @@ class Browser:
             time.sleep(0.02)
 
     def size(self, width: int, height: int = 900) -> None:
-        shape = {"width": width, "height": height, "deviceScaleFactor": 1}
-        self.call("Emulation.setDeviceMetricsOverride", mobile=False, **shape)
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
 
     def prefer(self, scheme: str) -> None:
         feature = {"name": "prefers-color-scheme", "value": scheme}

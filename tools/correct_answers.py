@@ -56,8 +56,8 @@ def scores(item: SampledItem, texts: Iterable[str]) -> Iterator[tuple[float, ...
     dataset, entry = datasets.scoring_dataset(item.task, item.params), dict(item.entry)
 
     def ours(rules: ScoringRules, answer: str) -> float:
-        job = (item.task, item.params, entry, [answer], rules)
-        return worker_jobs.score_answers(*job)[0][0]
+        rows = worker_jobs.score_answers(item.task, item.params, entry, [answer], rules)
+        return rows[0][0]
 
     scorers: tuple[Callable[[str], Any], ...] = (
         lambda answer: dataset.score_answer(answer, entry),

@@ -63,8 +63,14 @@ def judge(task: str, items: int) -> list[Mapping[str, Any]]:
             # A solver that cannot read a question raises an error.
             said = "not judged" if isinstance(verdict, Exception) else verdict
             is_faulty = fault_of(task, entry) is not None
-            row = {"task": task, "level": level}
-            rows.append({**row, "verdict": said, "is_faulty": is_faulty})
+            rows.append(
+                {
+                    "task": task,
+                    "level": level,
+                    "verdict": said,
+                    "is_faulty": is_faulty,
+                }
+            )
     return rows
 
 

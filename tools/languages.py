@@ -21,7 +21,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.library import datasets, registry, worker_jobs
-from rg_env.reward.score import DEFAULT_RULES
 from tools.answer_texts.formatting import FORMATTING
 from tools.answer_texts.near_misses import overpaid
 from tools.answer_texts.sampled_items import (
@@ -65,8 +64,8 @@ def _made(
 
 
 def _values(item: SampledItem, texts: Sequence[str]) -> list[float]:
-    call = (item.task, dict(item.params), dict(item.entry), texts, DEFAULT_RULES)
-    return [row[0] for row in worker_jobs.score_answers(*call)]
+    rows = worker_jobs.score_answers(item.task, item.params, item.entry, texts)
+    return [row[0] for row in rows]
 
 
 def audit(task: str, languages: Sequence[str], items: int) -> list[Mapping[str, Any]]:
@@ -85,16 +84,17 @@ def audit(task: str, languages: Sequence[str], items: int) -> list[Mapping[str, 
             written += [value == 1.0 for value in _values(item, chosen)]
         short = [item for item in made if len(item.right) <= LONGEST]
         faults += overpaid(short[: NEAR + 2], NEAR)
-        row = {
-            "task": task,
-            "language": language,
-            "items": len(made),
-            "low": len(low),
-            "lost": lost["not sampled"],
-            "formatted": statistics.fmean(written) if written else 0.0,
-            "faults": [f"{task} {language}: {fault}" for fault in faults],
-        }
-        rows.append(row)
+        rows.append(
+            {
+                "task": task,
+                "language": language,
+                "items": len(made),
+                "low": len(low),
+                "lost": lost["not sampled"],
+                "formatted": statistics.fmean(written) if written else 0.0,
+                "faults": [f"{task} {language}: {fault}" for fault in faults],
+            }
+        )
     return rows
 
 

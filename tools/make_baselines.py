@@ -136,9 +136,11 @@ async def make_items(
         if len(items) == num_items or late == MOST_LATE:
             break
         seed = entry_seed("evaluation", key, number)
-        call = (worker_jobs.make_entry, task, dict(params), seed)
+        job = worker_jobs.make_entry
         try:
-            entry = await pool.run(*call, deadline_s=MAKING_DEADLINE_S)
+            entry = await pool.run(
+                job, task, dict(params), seed, deadline_s=MAKING_DEADLINE_S
+            )
             items.append(Item(task, params, seed, _entry=entry))
         except (DeadlineExceededError, WorkerDiedError):
             late += 1

@@ -126,9 +126,10 @@ async def probe(pool: WorkerPool, task: str, params: Mapping[str, Any]) -> Probe
     spent_s = 0.0
     while tally.needs_more() and spent_s < BUDGET_S:
         seed = entry_seed("evaluation", f"scales/{task}", tally.begun)
-        call: tuple[Any, ...] = (timed, task, dict(params), seed)
         try:
-            took_ms, entry = await pool.run(*call, deadline_s=DEADLINE_S)
+            took_ms, entry = await pool.run(
+                timed, task, dict(params), seed, deadline_s=DEADLINE_S
+            )
         except DeadlineExceededError:
             tally.hung[f"{DEADLINE_S:g} s"] += 1
             spent_s += DEADLINE_S
@@ -139,8 +140,7 @@ async def probe(pool: WorkerPool, task: str, params: Mapping[str, Any]) -> Probe
             tally.made_ms.append(took_ms)
             spent_s += took_ms / 1000
             if solution(task, entry):
-                call = (pool, task, params, entry)
-                fault = await gold_fault(*call, deadline_s=30.0)
+                fault = await gold_fault(pool, task, params, entry, deadline_s=30.0)
                 tally.faults.update([fault] if fault else [])
     return tally
 

@@ -10,7 +10,6 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 
 from rg_env.library import datasets, worker_jobs
-from rg_env.reward.score import ScoringRules
 from rg_env.task_rules.rules import MOST_FOR_A_WRONG_ANSWER
 from tools.answer_texts.near_changes import CHANGES, other_answer
 from tools.answer_texts.sampled_items import SampledItem
@@ -80,9 +79,7 @@ def overpaid(items: Sequence[SampledItem], count: int) -> list[str]:
         others = [other.right for other in items if other is not item]
         misses = list(near_misses(item, others))
         texts = [text for _, text in misses]
-        rows = worker_jobs.score_answers(
-            item.task, dict(item.params), dict(item.entry), texts, ScoringRules()
-        )
+        rows = worker_jobs.score_answers(item.task, item.params, item.entry, texts)
         found += [
             f"{name}: {text!r} for {item.right!r}"
             for (name, text), row in zip(misses, rows, strict=True)
