@@ -48,7 +48,7 @@ SHOWN_BELOW = 0.8
 def _value(score: Callable[[str], Any], answer: str) -> float:
     """Return what a scorer gives; nothing where it raises or takes too long."""
     value = attempted(DEADLINE_S, lambda: as_unit(score(answer)))
-    return 0.0 if isinstance(value, Exception) else value
+    return value if isinstance(value, float) else 0.0
 
 
 def scores(item: SampledItem, texts: Iterable[str]) -> Iterator[tuple[float, ...]]:
@@ -70,7 +70,7 @@ def scores(item: SampledItem, texts: Iterable[str]) -> Iterator[tuple[float, ...
 
 def measure(task: str, items: int) -> list[Mapping[str, Any]]:
     """Return for each item and formatting whether the scorers score it in full."""
-    rows = []
+    rows: list[Mapping[str, Any]] = []
     for place, (_, params_of) in enumerate(levels_of(task)):
         first_seed = FIRST_SEED + SEEDS_OF_A_LEVEL * place
         sampled = sampled_items(task, first_seed, params_of)

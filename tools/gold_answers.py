@@ -42,7 +42,7 @@ IS_FAULTY = pl.col("is_faulty")
 VERDICT = pl.col("verdict")
 COUNTS = {
     "items": pl.len(),
-    **{said: (said == VERDICT).sum() for said in ("right", *REJECTED, "not judged")},
+    **{said: VERDICT.eq(said).sum() for said in ("right", *REJECTED, "not judged")},
     "not scored": IS_FAULTY.sum(),
     "sampled": (VERDICT.is_in(REJECTED) & ~IS_FAULTY).sum(),
     "needless": ((VERDICT == "right") & IS_FAULTY).sum(),
@@ -51,7 +51,7 @@ COUNTS = {
 
 def judge(task: str, items: int) -> list[Mapping[str, Any]]:
     """Return the verdict on each item, and whether a check says that it is faulty."""
-    rows = []
+    rows: list[Mapping[str, Any]] = []
     for level, params_of in levels_of(task):
         for seed in range(FIRST_SEED, FIRST_SEED + items):
             params = params_of(seed)

@@ -70,7 +70,7 @@ def _values(item: SampledItem, texts: Sequence[str]) -> list[float]:
 
 def audit(task: str, languages: Sequence[str], items: int) -> list[Mapping[str, Any]]:
     """Return the numbers and the faults of a task in each language."""
-    rows = []
+    rows: list[Mapping[str, Any]] = []
     for language in languages:
         made, lost = _made(task, language, items)
         faults = [f"{count} x {why}" for why, count in lost.items() if "Error" in why]

@@ -174,11 +174,11 @@ def judgement(answers: pl.DataFrame) -> pl.DataFrame:
         "unknown": RIGHT.null_count(),
     }
     by_task = answers.group_by("task").agg(**counts).sort("task")
-    right, wrong = pl.col("right"), pl.col("wrong")
+    wrong = pl.col("wrong")
     off = by_task.filter(
-        (pl.col("not in full") > (1 - LEAST_RIGHT) * right)
+        (pl.col("not in full") > (1 - LEAST_RIGHT) * RIGHT)
         | (pl.col("in full") > MOST_WRONG * wrong)
-        | (right + wrong == 0)
+        | (RIGHT + wrong == 0)
     )
     return pl.concat([answers.select(task=pl.lit("all"), **counts), off])
 

@@ -127,7 +127,7 @@ def _oftenest_right_sum(question: str, seen: Seen, *_: object) -> str | None:
     return sums(question).get(right.most_common(1)[0][0]) if right else None
 
 
-GUESSES = {
+GUESSES: Mapping[str, Callable[..., str | None]] = {
     "sum of its numbers that is right oftenest": _oftenest_right_sum,
     "commonest answer to such a wording": _constant_of_kind(_wording, _commonest),
     "middle answer to such a wording": _constant_of_kind(_wording, _median),
