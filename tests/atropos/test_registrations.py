@@ -4,21 +4,33 @@ import asyncio
 
 import pytest
 
-from rg_env.atropos.api_client import (
-    LOOK_EVERY_S,
-    LOOKS,
-    is_marked,
-    marked,
-)
+from rg_env.atropos import api_client
+from rg_env.atropos.api_client import LOOK_EVERY_S, LOOKS, is_marked, marked
 from tests.support.real_api import (
     ENVIRONMENT,
     SETTINGS,
     SIZE,
+    RealApi,
     group,
     session_at,
 )
 
 ROUNDS = 20
+
+
+@pytest.fixture
+def api(api_url, tmp_path):
+    api = RealApi(api_url, tmp_path)
+    api.start_trainer(batch_size=2 * SIZE)
+    return api
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Return the time in seconds, as a list of one value that a test moves on."""
+    time_s = [0.0]
+    monkeypatch.setattr(api_client, "_now", lambda: time_s[0])
+    return time_s
 
 
 class Environment:

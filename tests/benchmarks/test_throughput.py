@@ -53,7 +53,7 @@ def test_a_ratio_is_the_median_of_the_ratios_of_the_rounds():
 @pytest.mark.slow
 def test_groups_reach_the_trainer_and_nothing_is_left(tmp_path):
     before = set(psutil.Process().children(recursive=True))
-    argv = ["--apis=quick", "--latencies=0", "--rounds=1", "--seconds=0.2"]
+    argv = ["--apis=quick", "--latencies=0", "--rounds=1", "--seconds=1"]
     assert throughput.main([*argv, f"--json={tmp_path / 'found.json'}"]) == 0
     (run,) = json.loads((tmp_path / "found.json").read_text())
     assert min(run[measure] for measure in throughput.MEASURES) > 0

@@ -1,6 +1,9 @@
 """The summary of an evaluation: what is counted, and what stands beside the score."""
 
+import io
+
 import pytest
+from rich.console import Console
 
 from rg_env.results.estimates import row_of, table_of
 from rg_env.results.samples import Sample
@@ -62,7 +65,9 @@ def test_the_score_stands_beside_the_share_answered_and_the_score_of_those():
 
 
 def shown(summary, **how):
-    return rendered(summary.table(**how))
+    output = io.StringIO()
+    Console(file=output, width=120).print(summary.table(**how))
+    return output.getvalue()
 
 
 def test_the_table_shows_all_then_categories_and_tasks_on_request():
