@@ -4,7 +4,7 @@
     python examples/studies/screens.py screens
 
 The base model of a study of choices.py is asked some groups of one place, and then
-trained for a minute on other items of it. Each seed has another place, in turn.
+trained for up to a minute on other items of it. Each seed has another place, in turn.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ GROUPS = (5, 10, 20, 40)
 """Groups that a prediction may be of."""
 
 TOKENS = 60_000
-"""Generated in a run, which takes about a minute."""
+"""Generated in a run, which takes 20 to 60 s."""
 
 
 def run(arm: str, name: str, seed: int) -> dict[str, Any]:
