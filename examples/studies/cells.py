@@ -144,11 +144,13 @@ class Study:
         return by_seed
 
     def _verdicts(self, found: Results) -> Iterator[str]:
-        """Yield the table that decides; p is corrected by Holm."""
+        """Yield the table that decides, if arms are compared; p is Holm's."""
         of = {
             arm: list(self._differences(found, arm, self.tasks).values())
             for arm in self.arms[1:]
         }
+        if not of:
+            return
         chances = holm([p_value(values) for values in of.values()])
         yield f"| Arm | Seeds | less {self.arms[0]} | p | Verdict |"
         yield "|---|---|---|---|---|"
