@@ -220,7 +220,9 @@ async def measure(file: Path, api: str, latency_ms: float, seconds: float) -> Ru
                 before = used.sample()
                 while time.monotonic() < start + seconds:
                     await asyncio.sleep(SAMPLE_EVERY_S)
-                    after = await asyncio.to_thread(used.sample)
+                    await asyncio.to_thread(used.sample)
+                await until_batches(trainer, 4)  # none may come in a short time
+                after = await asyncio.to_thread(used.sample)
                 end, groups = time.monotonic(), trainer.counts.groups - groups
             faults = dict(trainer.counts.faults)
         if not groups or faults:
