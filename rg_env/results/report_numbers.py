@@ -58,7 +58,7 @@ class Run(NamedTuple):
     Attributes:
         label: What tells it from the others: its name; its model, if runs share the
             name; and its time, if the name is an id.
-        began: The time of its first sample, to the minute.
+        began: The time of its first sample, or of its first metrics, to the minute.
         scored: The rollouts that it has scored, 0 if nobody knows.
         digest: Digest of the items of an evaluation, otherwise "".
     """
@@ -83,15 +83,16 @@ def runs_of(
     short = {p: n if shares[n] == 1 else p.lstrip("/") for p, n in names.items()}
     labels: dict[Place, str] = {}
     runs = []
+    nothing = RunMetrics("", 0, [], {})
     for (place, model), (_, time, digest) in found.items():
-        began = str(time or "")[:16].replace("T", " ")
+        of_run = metrics.get(place, nothing)
+        began = str(time or of_run.began)[:16].replace("T", " ")
         told = [short[place]]
         told += [model] if model and places.count(place) > 1 else []
         told += [began] if began and "/" not in place else []
         label = printable(", ".join(told))
         labels.setdefault(place, label)
-        scored = metrics[place].scored if place in metrics else 0
-        runs.append(Run(label, model or "", began, scored, str(digest or "")))
+        runs.append(Run(label, model or "", began, of_run.scored, str(digest or "")))
     named = {labels.get(place, short[place]): of for place, of in metrics.items()}
     return runs, named
 
@@ -178,12 +179,14 @@ class RunMetrics(NamedTuple):
     """The numbers of a file of metrics.
 
     Attributes:
+        began: The time of its first line, "" if there is none.
         scored: Rollouts scored.
         alarms: The newest ones.
         curves: Key to pairs of a step and the mean of the part that it ends; there are
             up to `MOST_POINTS` of them.
     """
 
+    began: str
     scored: int
     alarms: list[str]
     curves: dict[str, list[tuple[float, float]]]
@@ -226,7 +229,8 @@ def _metrics(lines: Sequence[Mapping[str, Any]]) -> RunMetrics:
     means = table.group_by(part.alias("part")).agg(step.max(), pl.col(CURVES).mean())
     means = means.sort("step").with_columns(pl.col(CURVES).round_sig_figs(5))
     curves = {key: means.select("step", key).drop_nulls().rows() for key in CURVES}
-    return RunMetrics(scored, alarms[-1] if alarms else [], curves)
+    began = str(lines[0].get("time") or "")
+    return RunMetrics(began, scored, alarms[-1] if alarms else [], curves)
 
 
 def curves_of(metrics: Mapping[str, RunMetrics]) -> dict[str, list[Any]]:

@@ -49,6 +49,8 @@ def test_files_of_every_kind_are_one_report(tmp_path):
     rows = {"task": "gcd", "scores": [1.0], "outcomes": ["right"], "answers": ["2"]}
     rows["model"] = "policy"
     write_lines(tmp_path / "rows.jsonl", [rows])
+    numbers = [{"step": 1, "time": "2026-02-01T08:30:00+00:00"}]
+    write_lines(tmp_path / "rows_metrics.jsonl", numbers)
     own = tmp_path / "evaluated"
     sample = {"task": "gcd", "question": "What?", "outcome": "no_answer", "score": 0}
     write_lines(own / "samples.jsonl", [sample])
@@ -58,10 +60,10 @@ def test_files_of_every_kind_are_one_report(tmp_path):
     assert told == {
         ("0123abcd, 2026-01-31 12:00", "", "2026-01-31 12:00"),
         ("model_one", "", ""),
-        ("rows", "policy", ""),
+        ("rows", "policy", "2026-02-01 08:30"),
         ("evaluated", "", ""),
     }
-    assert page.notes[0].startswith("5 rollouts of 4 runs in 4 files of ")
+    assert page.notes[0].startswith("5 rollouts of 4 runs in 5 files of ")
     assert page.notes[-1].startswith("Scores say little in gcd: ")
     assert not any(note.startswith("Not read") for note in page.notes)
 
