@@ -316,7 +316,6 @@ class RescoredFile:
 
     def samples(self) -> Iterator[Sample]:
         """Yield what it holds, to be read to the end before `missing`."""
-        self._file.cut()  # what a kill has torn
         for sample in Sources([self._file.path]).samples():
             self._done.add((sample.row["source"], sample.row["place"]))
             yield sample
