@@ -64,6 +64,7 @@ class Study:
         settings: Of a task: all that decides its results, as values for JSON.
         seeds: Of the table.
         left_out: Arms and tasks that do not go together.
+        places: Of the scores in each point of `curve`, if results have one.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Study:
     settings: Callable[[str], Mapping[str, Any]]
     seeds: Sequence[int] = SEEDS
     left_out: Collection[tuple[str, str]] = ()
+    places: Sequence[str] = ()
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Yield the task and the arm of each row of the table."""
@@ -127,7 +129,7 @@ class Study:
             values = [shown([r[m] for r in of_arm.values()]) for m in self.metrics]
             values.append(shown(list(self._differences(found, arm, [task]).values())))
             lines.append(f"| {task} | {arm} | {len(of_arm)} | {' | '.join(values)} |")
-        return "\n".join([*lines, "", *self._verdicts(found)])
+        return "\n".join([*lines, "", *self._verdicts(found), *self._ends(found)])
 
     def _differences(
         self, found: Results, arm: str, tasks: Sequence[str]
@@ -157,6 +159,19 @@ class Study:
         for (arm, values), p in zip(of.items(), chances, strict=True):
             word = verdict(values, p)
             yield f"| {arm} | {len(values)} | {shown(values)} | {p:.3f} | {word} |"
+
+    def _ends(self, found: Results) -> Iterator[str]:
+        """Yield a table of the scores of each place before and after the training."""
+        if not self.places:
+            return
+        yield "\n| Score | " + " | ".join(self.places) + " |"
+        yield "|---" * (len(self.places) + 1) + "|"
+        for name, point in [("before", 0), *((arm, -1) for arm in self.arms)]:
+            of = [
+                r["curve"][point] for c, r in found.items() if name in ("before", c[0])
+            ]
+            means = [f"{fmean(scores):.2f}" for scores in zip(*of, strict=True)]
+            yield f"| {name} | {' | '.join(means)} |"
 
 
 def main(*studies: Study) -> None:

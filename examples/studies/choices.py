@@ -218,7 +218,8 @@ def run(arm: str, name: str, seed: int) -> dict[str, Any]:
 def study(name: str, without: Sequence[str]) -> Study:
     """Return a study, without some of the rules."""
     arms = ["ours", *(rule for rule in RULES if rule not in without)]
-    return Study(name, arms, [name], METRICS, run, settings_of)
+    places = [t if at is None else f"{at:g}" for t, at in SETTINGS[name].places]
+    return Study(name, arms, [name], METRICS, run, settings_of, places=places)
 
 
 STUDIES = (study("levels", []), study("tasks", ["library", "rlve"]))

@@ -63,6 +63,18 @@ def test_cells_are_kept_and_the_table_pairs_equal_seeds(study, tmp_path, monkeyp
     assert not study.pending(study.seeds) and len(study.results()) == 30
 
 
+def test_a_study_of_places_has_a_table_of_their_scores(study):
+    def run(arm, task, seed):
+        first, last = (seed - 100) / 10, 0.5 if arm == "a" else 0.7
+        return {"true": 0.0, "reward": 0.0, "curve": [[first, 0.0], [last, 0.25]]}
+
+    study = dataclasses.replace(study, run=run, places=("easy", "hard"), left_out=())
+    for cell in study.pending([101, 102]):
+        study.one(cell)
+    rows = ["| before | 0.15 | 0.00 |", "| a | 0.50 | 0.25 |", "| b | 0.70 | 0.25 |"]
+    assert study.table().splitlines()[-3:] == rows
+
+
 def test_a_cell_knows_its_settings_and_other_settings_have_other_cells(study):
     study.one(("a", "gcd", 100))
     (kept,) = [json.loads(file.read_text()) for file in cells.FOLDER.rglob("*.json")]
