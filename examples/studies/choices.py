@@ -7,7 +7,8 @@
 In `levels`, all items are of `spell_backward`: the nine levels go from words of 3
 letters to words of up to 11, and the warm start has read words of 3 to 5. In `tasks`,
 they are of ten tasks: the warm start has mastered two of them, is right at times in
-five, and has read 20 items each of three that are too hard for it. A completion pays
+five, and has read 20 items each of three that are too hard for it. `target` is of
+`levels`, with a curriculum that aims at a mean score of 0.5 as well. A completion pays
 1.0 if it is right, else 0.0. The arms are `Tasks(levels="curriculum")`, or
 `Tasks(choice="adaptive")`, and those of rules.py; README.md has the protocol.
 """
@@ -80,9 +81,9 @@ READ |= {"calendar_arithmetic": 600, "letter_jumble": 600, "rotate_matrix": 3_60
 READ |= dict.fromkeys(HOPELESS, 20)
 
 
-def spelling(level: Any, seed: int) -> Tasks:
+def spelling(level: Any, seed: int, **how: Any) -> Tasks:
     """Return a stream of words to spell."""
-    return Tasks(SPELLING, levels=level, system_prompt="", seed=seed)
+    return Tasks(SPELLING, levels=level, system_prompt="", seed=seed, **how)
 
 
 def small(*tasks: str, **how: Any) -> Tasks:
@@ -98,7 +99,7 @@ class Setting:
     Attributes:
         places: In the order of their difficulty, if they have one.
         stream: Of the items of a place, by a seed.
-        ours: The stream that follows results, by a seed.
+        ours: The stream that follows results, by a seed and arguments of `OURS`.
         held_out: Items of each place, or fewer.
         shown: Places of the warm start, and items of each.
         target: Of its mean.
@@ -107,12 +108,15 @@ class Setting:
 
     places: Sequence[Place]
     stream: Callable[[Place, int], Tasks]
-    ours: Callable[[int], Tasks]
+    ours: Callable[..., Tasks]
     held_out: int
     shown: Mapping[Place, int]
     target: float
     tokens: int
 
+
+OURS = {"ours": {}, "half": {"target_accuracy": 0.5}}
+"""Arms that follow results with arguments of `Tasks`."""
 
 LEVELS = [(SPELLING, step / STEPS) for step in range(STEPS + 1)]
 
@@ -120,7 +124,7 @@ SETTINGS = {
     "levels": Setting(
         places=LEVELS,
         stream=lambda place, seed: spelling(place[1], seed),
-        ours=lambda seed: spelling("curriculum", seed),
+        ours=lambda seed, **how: spelling("curriculum", seed, **how),
         held_out=45,
         shown={LEVELS[2]: 3_000},
         target=0.3,
@@ -129,7 +133,7 @@ SETTINGS = {
     "tasks": Setting(
         places=[(task, None) for task in TEN],
         stream=lambda place, seed: small(place[0], seed=seed),
-        ours=lambda seed: small(*TEN, choice="adaptive", seed=seed),
+        ours=lambda seed, **how: small(*TEN, choice="adaptive", seed=seed, **how),
         held_out=40,
         shown={(task, None): number for task, number in READ.items()},
         target=0.6,
@@ -146,8 +150,8 @@ def drawn(rule: Uniform, streams: Mapping[Place, Tasks]) -> Iterator[Item]:
 
 def chosen(arm: str, setting: Setting, seed: int) -> tuple[Iterator[Item], Any]:
     """Return the items of an arm, and what is told the values of their groups."""
-    if arm == "ours":
-        tasks = setting.ours(seed)
+    if arm in OURS:
+        tasks = setting.ours(seed, **OURS[arm])
         return tasks, tasks.feedback
     rule = RULES[arm](setting.places, random.Random(seed))
     # Streams of one seed and of different levels would have the same words.
@@ -215,14 +219,17 @@ def run(arm: str, name: str, seed: int) -> dict[str, Any]:
     }
 
 
-def study(name: str, without: Sequence[str]) -> Study:
-    """Return a study, without some of the rules."""
-    arms = ["ours", *(rule for rule in RULES if rule not in without)]
-    places = [t if at is None else f"{at:g}" for t, at in SETTINGS[name].places]
-    return Study(name, arms, [name], METRICS, run, settings_of, places=places)
+def study(name: str, setting: str, arms: Sequence[str]) -> Study:
+    """Return a study of some arms in a setting."""
+    places = [t if at is None else f"{at:g}" for t, at in SETTINGS[setting].places]
+    return Study(name, arms, [setting], METRICS, run, settings_of, places=places)
 
 
-STUDIES = (study("levels", []), study("tasks", ["library", "rlve"]))
+STUDIES = (
+    study("levels", "levels", ["ours", *RULES]),
+    study("tasks", "tasks", ["ours", "uniform", "pools", "variance", "sec"]),
+    study("target", "levels", list(OURS)),
+)
 
 if __name__ == "__main__":
     main(*STUDIES)

@@ -24,6 +24,17 @@ def test_a_rule_is_asked_for_a_place_and_told_the_values_of_its_group(name):
 
 
 @pytest.mark.processes
+@pytest.mark.parametrize(("arm", "moves"), [("ours", -1), ("half", 1)])
+def test_a_curriculum_goes_towards_its_target(arm, moves):
+    items, feedback = choices.chosen(arm, choices.SETTINGS["levels"], 0)
+    levels = []
+    for item in islice(items, 10):
+        levels.append(item.level)
+        feedback(item, [0.6] * 8)
+    assert moves * (levels[-1] - levels[0]) > 0.05
+
+
+@pytest.mark.processes
 def test_ours_follows_what_it_is_told():
     items, feedback = choices.chosen("ours", choices.SETTINGS["levels"], 0)
     levels = []
