@@ -9,7 +9,7 @@ from rg_env import Tasks
 from rg_env.adapters.trl import GRPOTasks
 
 model = os.environ.get("MODEL", "Qwen/Qwen3-0.6B")
-stream = Tasks("gcd", "*_sorting", levels="curriculum")
+stream = Tasks("gcd", "*_sorting", levels="curriculum", target_accuracy=0.5)
 tasks = GRPOTasks(stream, AutoTokenizer.from_pretrained(model))
 parser = HfArgumentParser(GRPOConfig)
 sizes = {"gradient_accumulation_steps": 8, "max_completion_length": 2048}
