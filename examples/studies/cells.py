@@ -190,5 +190,6 @@ def main(*studies: Study) -> None:
     print(*study.lines(), "", study.table(), sep="\n")
     if not study.pending(study.seeds):
         today = datetime.now(tz=timezone.utc).date()
-        text = f"# {study.name}\n\nMade on {today}.\n\n{study.table()}\n"
+        rules = "[README](../README.md) has the protocol, and what is exploratory"
+        text = f"# {study.name}\n\nMade on {today}; {rules}.\n\n{study.table()}\n"
         (TABLES / f"{study.name}.md").write_text(text, encoding="utf-8")

@@ -133,7 +133,7 @@ SETTINGS = {
     "tasks": Setting(
         places=[(task, None) for task in TEN],
         stream=lambda place, seed: small(place[0], seed=seed),
-        ours=lambda seed, **how: small(*TEN, choice="adaptive", seed=seed, **how),
+        ours=lambda seed: small(*TEN, choice="adaptive", seed=seed),
         held_out=40,
         shown={(task, None): number for task, number in READ.items()},
         target=0.6,
