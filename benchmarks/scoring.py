@@ -14,6 +14,7 @@ PYTHON is an interpreter that has the package; without it, that row is left out.
 
     mixed        all tasks: the right answer to an item, and seven of others of its task
     slowest      the five tasks whose scorers take longest in the library
+    large        five tasks, each with a right answer and 511 numbers in one group
     powers       mixed; in 1 % of the answers, the library evaluates a power for ever
     endless      an eighth of mixed, and one answer to a task of one's own, whose scorer
                  never ends: 1 %
@@ -58,9 +59,11 @@ from rg_env.errors import NoScoreError
 SIZE, PASSES, LONG_S, LIMIT_S = 8, 3, 6.0, 60
 LOOPS, KILLS, LONGEST_PAUSE_S = 16, 1000, 0.2
 OWN, ENDLESS, MODULES = "own", "endless", [__file__]
+NUMBERS = list(map(str, range(511)))
 POWERS = ["9**9**9", "8**9**9", "7**9**9"]
 EVALUATED = ["simple_integration", "intermediate_integration"]
 EVALUATED += ["polynomial_multiplication"]
+LARGE = ["gcd", "word_sorting", "sudoku", "simple_equations", "letter_counting"]
 SLOWEST = [*EVALUATED, "rubiks_cube", "countdown"]  # by CPU time, on 2026-11-27
 QUEENS = Item("n_queens", {"n": 12, "min_remove": 2, "max_remove": 10}, 1663347094)
 ANTIDERIVATIVE = "(-(16*sin(x)**5 - 20*sin(x)**3 + 5*sin(x))*sin(3)"
@@ -214,6 +217,7 @@ def groups_of_sets() -> dict[str, Groups]:
         "mixed": [*groups.values()],
         "slowest": [groups[task] for task in SLOWEST],
         "powers": [*(groups | bad).values()],
+        "large": [(groups[t][0], [groups[t][1][0], *NUMBERS]) for t in LARGE],
         "endless": [(line, [*answers[1:], ENDLESS]), *[*groups.values()][::8]],
     }
 

@@ -1,6 +1,6 @@
 """Throughput of `serve` against the real Atropos API, beside another version of it.
 
-    python benchmarks/throughput.py [--against OTHER_ENVIRONMENT.py] [--json FILE]
+    python benchmarks/throughput.py [--against OTHER_ENVIRONMENT.py]
 
 Each contestant is a file that is run as `python FILE serve --env.x y ...`, in turn and
 in fresh processes (A B A B): `ours` is reasoning_gym_environment.py, `other` the file
@@ -283,7 +283,7 @@ def table(runs: Sequence[Run]) -> Table:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure, print and write; when it is interrupted, what there is."""
+    """Measure and print; when it is interrupted, what there is."""
     parser = argparse.ArgumentParser(
         description=str(__doc__).splitlines()[0],
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
@@ -294,7 +294,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--rounds", type=int, default=2, help="A B A B is two")
     add("--latencies", type=float, nargs="+", default=[0, 50, 500], help="in ms")
     add("--seconds", type=float, default=10.0, help="of a run, after its warm-up")
-    add("--json", type=Path, help="file to write")
     add("--serve", type=float, help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     if options.serve is not None:
@@ -306,8 +305,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     finally:
         if runs:
             Console().print(table(runs))
-        if options.json is not None:
-            options.json.write_text(json.dumps(runs, indent=2) + "\n")
     return 0
 
 

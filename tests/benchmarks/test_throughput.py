@@ -1,5 +1,7 @@
 """The benchmark of throughput measures what it says and leaves nothing behind."""
 
+import argparse
+import asyncio
 import json
 import subprocess
 import sys
@@ -51,10 +53,12 @@ def test_a_ratio_is_the_median_of_the_ratios_of_the_rounds():
 
 @pytest.mark.processes
 @pytest.mark.slow
-def test_groups_reach_the_trainer_and_nothing_is_left(tmp_path):
+def test_groups_reach_the_trainer_and_nothing_is_left():
     before = set(psutil.Process().children(recursive=True))
-    argv = ["--apis=quick", "--latencies=0", "--rounds=1", "--seconds=1"]
-    assert throughput.main([*argv, f"--json={tmp_path / 'found.json'}"]) == 0
-    (run,) = json.loads((tmp_path / "found.json").read_text())
+    options = argparse.Namespace(against=None, apis=["quick"], latencies=[0.0])
+    options.rounds, options.seconds = 1, 1.0
+    runs = []
+    asyncio.run(throughput.run_all(options, runs))
+    (run,) = runs
     assert min(run[measure] for measure in throughput.MEASURES) > 0
     assert set(psutil.Process().children(recursive=True)) <= before
