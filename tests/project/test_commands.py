@@ -12,6 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,12 @@ from examples.small_llama import make_model
 make_model(Path("data/small"), [[{"role": "user", "content": "hi"}]])
 """
 """Its vocabulary is so small that completions end by chance."""
+
+ONE_STEP = """
+--use_vllm False --use_cpu True --bf16 False --max_steps 1 --report_to none
+--max_completion_length 8 --gradient_accumulation_steps 1 --logging_steps 1
+"""
+"""Options of TRL for a step without a GPU."""
 
 HERE = set()
 """Commands that are run here."""
@@ -129,30 +136,40 @@ def clone(tmp_path):
     return folder
 
 
+def options(settings):
+    return [f"--{name}={value}" for name, value in settings.items()]
+
+
 def entry(command, *words, **settings):
     """Return the command line of a command of the project."""
-    given = [f"--{name}={value}" for name, value in settings.items()]
-    return (".venv/bin/python", ENTRY, command, *words, *given)
+    return (".venv/bin/python", ENTRY, command, *words, *options(settings))
 
 
 @runs("make train-small", "launch", "examples/trl/grpo.py")
 def test_small_models_are_trained_in_an_environment_made_anew(clone, monkeypatch):
-    said = run(clone, "make", "train-small", "ARGS=60000")
-    before, after = map(float, re.findall(r"held-out score: ([\d.]+)", said))
+    run(clone, "make", ".venv-torch/.installed")
+    with ThreadPoolExecutor() as beside:
+        learning = beside.submit(run, clone, "make", "train-small", "ARGS=60000")
+        install = (".venv-torch/bin/pip", "install", "--quiet", "--no-compile")
+        run(clone, *install, ".[trl]", "aiohttp", "orjson")
+        run(clone, ".venv-torch/bin/python", "-c", SMALL_MODEL)
+        monkeypatch.setenv("MODEL", "data/small")
+        grpo = (".venv-torch/bin/python", "examples/trl/grpo.py", *ONE_STEP.split())
+        step = beside.submit(run, clone, *grpo)
+        launched = run(clone, *entry("launch", *small_launch(clone)))
+
+    scores = re.findall(r"held-out score: ([\d.]+)", learning.result())
+    before, after = map(float, scores)
     assert after > before + 0.05
+    assert "reasoning_gym/score/" in step.result()
+    assert "step 1 of 1" in launched
+    logs = clone / "data" / "launch"
+    end_of_training = f"done; {logs / 'policy'} holds the trained model"
+    assert end_of_training in text_of(logs / "trainer.log"), launched
 
-    install = (".venv-torch/bin/pip", "install", "--quiet", "--no-compile")
-    run(clone, *install, ".[trl]", "aiohttp", "orjson")
-    run(clone, ".venv-torch/bin/python", "-c", SMALL_MODEL)
-    monkeypatch.setenv("MODEL", "data/small")
-    options = (
-        "--use_vllm False --use_cpu True --bf16 False --max_steps 1 --report_to none"
-    )
-    sizes = "--max_completion_length 8 --gradient_accumulation_steps 1"
-    grpo = (".venv-torch/bin/python", "examples/trl/grpo.py")
-    said = run(clone, *grpo, *options.split(), *sizes.split(), "--logging_steps", 1)
-    assert "reasoning_gym/score/" in said
 
+def small_launch(clone):
+    """Make the small server, and return the options of `launch` beside it."""
     vllm = clone / ".venv-torch" / "bin" / "vllm"
     vllm.write_text(SMALL_SERVER)
     vllm.chmod(0o755)
@@ -165,12 +182,7 @@ def test_small_models_are_trained_in_an_environment_made_anew(clone, monkeypatch
         "env.batch_size": 8,
         "env.total_steps": 1,
     }
-    config = ("--config", "examples/launch.yaml")
-    said = run(clone, *entry("launch", *config, **settings))
-    assert "step 1 of 1" in said
-    logs = clone / "data" / "launch"
-    end_of_training = f"done; {logs / 'policy'} holds the trained model"
-    assert end_of_training in text_of(logs / "trainer.log"), said
+    return ("--config", "examples/launch.yaml", *options(settings))
 
 
 @runs("show", ".venv/bin/python -m tools.make_pages")
