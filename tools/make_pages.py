@@ -129,12 +129,12 @@ SETTINGS = """\
 # Settings
 
 Settings are given on the command line (`--env.FIELD VALUE`, `--openai.FIELD VALUE`,
-`--launch.FIELD VALUE`) or in a YAML file (`--config FILE`) with the sections `env`,
-`openai` and `launch` ([example](../examples/serve.yaml)). The command line takes
-precedence. Values and names are checked before anything is started.
+`--launch.FIELD VALUE`), which takes precedence, or in a YAML file (`--config FILE`)
+with the sections `env`, `openai` and `launch` ([example](../examples/serve.yaml)). They
+are checked before anything is started.
 
-Each field is followed by its default in the commands and, if it differs, by that of the
-class `ReasoningGymEnvConfig` in parentheses. Fields without one are None (`null` in
+Each field is followed by its default in the commands and, in parentheses, that of the
+class `ReasoningGymEnvConfig` if it differs. Fields without one are None (`null` in
 YAML) or empty. `process` also sets `ensure_scores_are_not_same` to false,
 `include_messages` to true and `data_path_to_save_groups` to data/reasoning_gym.jsonl,
 and `evaluate` sets `data_dir_to_save_evals` to data/evaluate_DATE_TIME.
@@ -195,8 +195,8 @@ A trivial baseline is the mean score of answers that are given without solving t
 tasks, one scores at least {worth}. In the tasks below, one scores more than
 {shown_from}, so that scores say little about a model (`screen` and `report` warn).
 
-Each task is followed by the score with the default parameters and, in parentheses, by
-the lowest and highest score on the scale (`-`: less than {worth}), with 95 % intervals.
+Each task has the score with the default parameters and, in parentheses, the lowest and
+highest on the scale (`-`: less than {worth}), with 95 % intervals.
 `rg_env/library/baselines.json` has all.
 
 {table}
@@ -206,8 +206,7 @@ the lowest and highest score on the scale (`-`: less than {worth}), with 95 % in
 `python -m tools.make_baselines` tries {num_strategies} strategies that use the form of
 a question ({num_learned} learn from similar items), {num_phrases} fixed texts, common
 right answers, sums of the numbers, and a forest learned on {learned} items. The best of
-{finalists} finalists answers {measured} fresh items, or at least {least} where items
-are slow and in the tasks whose scores changed on 2026-11-28.
+{finalists} finalists answers {measured} fresh items, or at least {least}.
 """
 
 

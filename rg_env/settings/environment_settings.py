@@ -97,29 +97,28 @@ class ItemSettings(CheckedModel):
 
     # Their contents affect the items, and are compared by digest.
     task_modules: Annotated[Modules, Affects.NOTHING] = Field([])
-    """Modules that register your own tasks: import names, or paths of .py files"""
+    """Modules with your own tasks: import names, or paths of .py files"""
     tasks: SomeNames = None
-    """Names or patterns of tasks, such as `*_sorting`; None means all tasks"""
+    """Names or patterns of tasks, such as `*_sorting`; None means all"""
     categories: SomeNames = None
-    """Categories of tasks to use beside `tasks`"""
+    """Categories to use beside `tasks`"""
     exclude_tasks: list[str] = Field([])
-    """Names or patterns of tasks to leave out"""
+    """Names or patterns to leave out"""
     task_weights: dict[str, Weight] = Field({})
     """Weight of each task, above 0; 1.0 by default"""
     task_params: dict[str, dict[str, Any]] = Field({})
-    """Dataset parameters of each task, as the library names them"""
+    """The library's dataset parameters of each task"""
     task_choice: TaskChoosing = "weighted"
-    """How the next task is chosen. weighted: at random; adaptive: more often if its
-    groups have reward variance; in_turn: one after the other, levels spread evenly"""
+    """Choice of the next task. weighted: at random; adaptive: more often if its groups
+    have reward variance; in_turn: one after the other, levels spread evenly"""
     adaptive_floor: Annotated[float, Affects.FEEDBACK] = Field(FLOOR, gt=0.0, le=1.0)
-    """Least share of its weight that a task keeps with task_choice adaptive"""
+    """With task_choice adaptive, the least share of its weight that a task keeps"""
     seed: int = Field(42, ge=0, le=MAX_SEED)
     """Seed of the training items"""
     shard_index: Count = Field(default_factory=lambda: shard_of_launcher()[0])
     """Number of this instance, from 0; by default that of Slurm or torchrun"""
     num_shards: Count = Field(default_factory=lambda: shard_of_launcher()[1], ge=1)
-    """Number of instances that share one stream of items; by default that of Slurm or
-    torchrun"""
+    """Number of instances that share a stream; by default that of Slurm or torchrun"""
 
 
 class LevelSettings(CheckedModel):
@@ -131,9 +130,9 @@ class LevelSettings(CheckedModel):
     """Level of the items: None (the library's default parameters), random, curriculum,
     a fixed level, or a range of levels `[low, high]`"""
     task_levels: dict[str, Level] = Field({})
-    """The same for single tasks: a map from names or patterns"""
+    """The same for single tasks, by name or pattern"""
     curriculum_target_accuracy: Annotated[Share, Affects.FEEDBACK] = 0.7
-    """With complexity_mode curriculum, the mean score at which levels are held"""
+    """Mean score at which a curriculum holds the levels"""
 
 
 class SamplingSettings(CheckedModel):
@@ -142,20 +141,20 @@ class SamplingSettings(CheckedModel):
     affects = Affects.COMPLETIONS
 
     system_prompt: Prompts | None = None
-    """System prompt, or in a file a list of them, of which the seed of an item chooses
-    one; None means the built-in one"""
+    """System prompt, or in a file a list, of which an item's seed chooses one; None
+    means the built-in one"""
     answer_format: AnswerFormat = "tags"
     """Marks of the answer. tags: `<answer>`; boxed: LaTeX `\\boxed{}`"""
     group_size: Rollouts = 4
     """Number of rollouts for each item; training needs at least 2"""
     max_token_length: Tokens = 2048
-    """Maximum length of prompt plus completion, in tokens"""
+    """Maximum tokens of prompt plus completion"""
     temperature: Temperature = 1.0
-    """Sampling temperature of training rollouts"""
+    """Sampling temperature in training"""
     top_p: float = Field(1.0, gt=0.0, le=1.0)
-    """Nucleus sampling (top-p) of training rollouts"""
+    """Nucleus sampling (top-p) in training"""
     tokenizer_name: Text = DEFAULT_TOKENIZER
-    """Tokenizer: a name on the Hugging Face hub or a folder; if not set, the model's"""
+    """Tokenizer: a name on the hub, or a folder; if not set, the model's"""
     thinking_mode: bool = False
     """Request reasoning (server type openai only)"""
     reasoning_effort: Efforts | None = None
@@ -172,20 +171,20 @@ class RewardSettings(CheckedModel):
     affects = Affects.SCORES
 
     scorer_fixes: bool = True
-    """Correct the known faults of the library's scorers, and skip items with an
-    incorrect reference answer"""
+    """Correct the library's scorers, and skip items with an incorrect reference
+    answer"""
     normalize_answers: bool = True
-    """Also score each answer without its formatting, and use the higher score"""
+    """Also score each answer without its formatting; the higher score counts"""
     max_answer_chars: int = Field(ScoringRules.max_answer_chars, ge=1, le=100_000_000)
-    """Maximum length of an answer, in characters; at least four times that of the
-    reference answer"""
+    """Maximum characters of an answer, but at least four times those of the reference
+    answer"""
     partial_credit: bool = True
-    """Count scores below 1; if false, they are 0 everywhere but in `formats` of dumps
-    and in `rescore`, and their outcome is `partial`"""
+    """Count scores below 1; if false, they are 0 (but not in `formats` of dumps and in
+    `rescore`), and their outcome is `partial`"""
     mask_too_long_completions: bool = True
-    """Tell the trainer to set the advantage of truncated rollouts to zero"""
+    """Have the trainer give truncated rollouts an advantage of zero"""
     length_penalty_counts: Lengths = "prompt_and_completion"
-    """Length of a rollout for the length penalty: with or without the prompt"""
+    """Length for the length penalty: with or without the prompt"""
     ensure_scores_are_not_same: bool = True
     """Do not send a group with equal scores"""
 
@@ -199,33 +198,33 @@ class EvaluationSettings(CheckedModel):
     affects = Affects.EVAL_ITEMS
 
     num_eval_samples_per_task: int = Field(5, ge=1, le=10_000)
-    """Number of evaluation items for each task"""
+    """Items for each task"""
     num_eval_tasks: int | None = Field(None, ge=1, le=100_000)
-    """Number of tasks to evaluate, selected by eval_seed; None means all tasks"""
+    """Number of tasks to evaluate, selected by eval_seed; None means all"""
     eval_seed: int = Field(123, ge=0, le=MAX_SEED)
-    """Seed of the evaluation items"""
+    """Seed of the items"""
     eval_level: Share | None = None
-    """Level of the evaluation items; None means the library's default parameters"""
+    """Level of the items; None means the library's default parameters"""
     eval_preset: PresetName | None = None
-    """Evaluate on the items of the library's published evaluation, easy or hard"""
+    """Evaluate on the items of the library's published results, easy or hard"""
     eval_completions: Annotated[Rollouts, Affects.EVAL_COMPLETIONS] = 1
-    """Number of completions for each evaluation item"""
+    """Completions for each item"""
     eval_system_prompt: Annotated[Text | None, Affects.EVAL_COMPLETIONS] = None
-    """System prompt of the evaluation; `published` uses that of the published one"""
+    """System prompt; `published`: that of the published results"""
     eval_temperature: Annotated[Temperature, Affects.EVAL_COMPLETIONS] = 0.0
-    """Sampling temperature of evaluation"""
+    """Sampling temperature"""
     eval_max_token_length: Annotated[Tokens | None, Affects.EVAL_COMPLETIONS] = None
     """max_token_length in an evaluation; None means the same"""
     steps_per_eval: Annotated[int, Affects.NOTHING] = Field(100, ge=-1, le=MANY)
-    """Number of steps between evaluations; 0 or -1 turns them off"""
+    """Steps between evaluations; 0 or -1 turns them off"""
     eval_handling: Annotated[Handling, Affects.NOTHING] = "STOP_TRAIN"
     """During an evaluation, stop, limit or continue (NONE) sampling for training"""
     eval_limit_ratio: Annotated[Share, Affects.NOTHING] = 0.5
-    """With LIMIT_TRAIN, the share of the usual groups in flight during an evaluation"""
+    """With LIMIT_TRAIN, the share of the usual groups in flight"""
     max_eval_workers: Annotated[int, Affects.NOTHING] = Field(16, ge=1, le=100_000)
-    """Maximum number of evaluation completions in flight"""
+    """Maximum completions in flight"""
     data_dir_to_save_evals: Annotated[FilePath | None, Affects.NOTHING] = None
-    """Folder for the results of an evaluation"""
+    """Folder for the results"""
 
 
 class FileSettings(CheckedModel):
@@ -236,13 +235,13 @@ class FileSettings(CheckedModel):
     dump_failed_rollouts: bool = False
     """Save groups in which every score is 0.0"""
     dump_metrics: bool = True
-    """Also write the metrics that are logged to W&B to a file"""
+    """Also write the metrics for W&B to a file"""
     rollout_save_score_threshold: Share = 0.7
     """Score that a rollout must exceed for dump_rollouts"""
     data_dumps_dir: FilePath = str(DATA_DUMPS)
-    """Folder for the dump files; by default beside the code"""
+    """Folder of the dump files; by default beside the code"""
     data_path_to_save_groups: FilePath | None = None
-    """File to which groups are written, one row per group"""
+    """File for groups, one row each"""
     debug_logging: bool = False
     """Log how each answer was scored, as -v does"""
     suppress_base_env_logs: bool = True
@@ -250,13 +249,13 @@ class FileSettings(CheckedModel):
     use_wandb: bool = True
     """Send metrics to W&B"""
     wandb_name: FolderName | None = None  # it names the checkpoints, too
-    """Prefix of the name of the W&B run, and of the name registered at the API"""
+    """Prefix of the run's name in W&B and at the API"""
     num_rollouts_to_keep: int = Field(32, ge=0, le=10_000)
-    """Number of groups in the W&B table"""
+    """Groups in the W&B table"""
     num_rollouts_per_group_for_logging: int = Field(1, ge=-1, le=MAX_GROUP_SIZE)
     """Rollouts of each group in the W&B table; -1 means all"""
     min_items_sent_before_logging: int = Field(2, ge=-MANY, le=MANY)
-    """Groups that must have been sent since the last log to W&B for another one"""
+    """Groups to send before the next log to W&B"""
 
 
 class WorkSettings(CheckedModel):
@@ -267,15 +266,15 @@ class WorkSettings(CheckedModel):
     worker_memory_mb: int | None = Field(2048, ge=512, le=2**24)
     """Address space of each worker process, in MiB; None means no limit"""
     scoring_deadline_s: float = Field(5.0, ge=SHORTEST_S, le=A_DAY_S)
-    """Seconds of CPU time that scoring one answer may take"""
+    """CPU time for scoring one answer, in seconds"""
     item_deadline_s: float = Field(20.0, ge=SHORTEST_S, le=A_DAY_S)
-    """Seconds of CPU time that making one item may take"""
+    """CPU time for making one item, in seconds"""
     give_up_after_s: float = Field(300.0, ge=SHORTEST_S, le=365 * A_DAY_S)
     """Seconds without a server after which process and evaluate stop"""
     max_num_workers: MinusOneOrMore = Field(-1, le=100_000)
     """Maximum groups in flight; -1 means max_num_workers_per_node for each server"""
     max_num_workers_per_node: int = Field(8, ge=1, le=100_000)
-    """Maximum number of groups in flight per server"""
+    """Maximum groups in flight per server"""
     worker_timeout: float = Field(600, ge=-1, le=365 * A_DAY_S)
     """Time limit for a group, in seconds; 0 or -1 means no limit"""
 
@@ -286,17 +285,17 @@ class RunSettings(CheckedModel):
     rollout_server_url: Url = "http://localhost:8000"
     """URL of the Atropos API (`run-api`)"""
     total_steps: MinusOneOrMore = Field(1000, le=MANY)
-    """Number of training steps (serve) or groups (process); -1 asks the trainer"""
+    """Training steps (serve) or groups (process); -1 asks the trainer"""
     batch_size: MinusOneOrMore = Field(-1, le=2**20)
-    """Number of rollouts in a batch; the trainer's value takes precedence"""
+    """Rollouts in a batch; the trainer's value takes precedence"""
     max_batches_offpolicy: int = Field(3, ge=0, le=1_000_000)
-    """Maximum number of batches that wait for the trainer; 0 means no limit"""
+    """Maximum batches that wait for the trainer; 0 means no limit"""
     min_batch_allocation: Share | None = None
-    """Minimum share of each batch that must come from this environment"""
+    """Minimum share of each batch from this environment"""
     # The API divides by the sum of the weights and answers every later status request
     # with 500 if it is 0; the framework's documented -1 is such a weight.
     inference_weight: Weight = 1.0
-    """Weight of this environment when environments share inference servers"""
+    """Weight of this environment among those that share servers"""
     include_messages: Annotated[bool, Affects.ROWS] = False
     """Also send the messages to the trainer"""
 

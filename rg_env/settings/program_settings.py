@@ -64,9 +64,9 @@ class CheckedServer(CheckedModel):
     base_url: Url | Literal["simulated", ""] | None = ""
     """URL of the server, or simulated"""
     server_type: Literal["openai", "trl", "sglang", "vllm"] = "openai"
-    """Type of the server; openai is any server with an OpenAI-compatible API"""
+    """Type of the server; openai is any with an OpenAI-compatible API"""
     model_name: Text = "default"
-    """Name of the model on the server; if not set, that of its only model"""
+    """Model on the server; if not set, its only one"""
     api_key: Annotated[str, Field(pattern="^[!-~]*$")] | None = ""
     """API key of the server"""
     tokenizer_name: Text = "none"
@@ -74,19 +74,19 @@ class CheckedServer(CheckedModel):
     timeout: int = Field(1200, ge=1, le=7 * 24 * 3600)
     """Time limit for a request, in seconds"""
     num_max_requests_at_once: int = Field(512, ge=1, le=1_000_000)
-    """Maximum number of training requests in flight"""
+    """Maximum training requests in flight"""
     num_requests_for_eval: int = Field(64, ge=1, le=1_000_000)
-    """Maximum number of evaluation requests in flight"""
+    """Maximum evaluation requests in flight"""
     health_check: bool = True
     """Query /health every second"""
     n_kwarg_is_ignored: bool = False
     """The server ignores `n` and always returns one completion"""
     rolling_buffer_length: int = Field(1000, ge=0, le=10_000_000)
-    """Number of requests over which times are averaged for W&B"""
+    """Requests over which times are averaged for W&B"""
     headers: Annotated[dict[str, str], AfterValidator(check_headers)] = Field({})
-    """Headers to send with every request"""
+    """Headers of every request"""
     extra_body: Annotated[dict[str, Any], AfterValidator(check_extra_body)] = Field({})
-    """Fields to add to the body of every request, such as top_k, stop or seed"""
+    """More fields of every request, such as top_k, stop or seed"""
 
 
 START: dict[str, Any] = {
@@ -144,7 +144,7 @@ class LaunchSettings(CheckedModel):
     """Folder of the run: weights, checkpoints, dump files, logs"""
     policy: FilePath | None = None
     """Folder of the weights that vLLM serves and the trainer writes; None means
-    `policy` in the folder of the run"""
+    `policy` in `folder`"""
     python: FilePath | None = None
     """Python with vLLM and the packages of the trainer; None means this one"""
     vllm_args: Arguments = ""
