@@ -66,7 +66,7 @@ The rule is also that of {ruled}.
 ## Corrections of single tasks ({num_fixes})
 
 These tasks have several right answers, a tolerance, or a scorer that refuses right
-answers. The list has the faults of the library's scorers.
+answers. The faults of the library's scorers are:
 
 {fixes}
 """

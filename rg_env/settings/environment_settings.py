@@ -146,7 +146,7 @@ class SamplingSettings(CheckedModel):
     answer_format: AnswerFormat = "tags"
     """Marks of the answer. tags: `<answer>`; boxed: LaTeX `\\boxed{}`"""
     group_size: Rollouts = 4
-    """Number of rollouts for each item; training needs at least 2"""
+    """Rollouts for each item; training needs at least 2"""
     max_token_length: Tokens = 2048
     """Maximum tokens of prompt plus completion"""
     temperature: Temperature = 1.0
@@ -200,13 +200,13 @@ class EvaluationSettings(CheckedModel):
     num_eval_samples_per_task: int = Field(5, ge=1, le=10_000)
     """Items for each task"""
     num_eval_tasks: int | None = Field(None, ge=1, le=100_000)
-    """Number of tasks to evaluate, selected by eval_seed; None means all"""
+    """Number of tasks, selected by eval_seed; None means all"""
     eval_seed: int = Field(123, ge=0, le=MAX_SEED)
     """Seed of the items"""
     eval_level: Share | None = None
     """Level of the items; None means the library's default parameters"""
     eval_preset: PresetName | None = None
-    """Evaluate on the items of the library's published results, easy or hard"""
+    """Items of the library's published results, easy or hard"""
     eval_completions: Annotated[Rollouts, Affects.EVAL_COMPLETIONS] = 1
     """Completions for each item"""
     eval_system_prompt: Annotated[Text | None, Affects.EVAL_COMPLETIONS] = None
@@ -262,9 +262,9 @@ class WorkSettings(CheckedModel):
     """Workers and time limits."""
 
     num_workers: int | None = Field(None, ge=1, le=1024)
-    """Number of worker processes; None means half the cores, from 2 to 8"""
+    """Worker processes; None means half the cores, from 2 to 8"""
     worker_memory_mb: int | None = Field(2048, ge=512, le=2**24)
-    """Address space of each worker process, in MiB; None means no limit"""
+    """Address space of a worker, in MiB; None means no limit"""
     scoring_deadline_s: float = Field(5.0, ge=SHORTEST_S, le=A_DAY_S)
     """CPU time for scoring one answer, in seconds"""
     item_deadline_s: float = Field(20.0, ge=SHORTEST_S, le=A_DAY_S)
