@@ -8,21 +8,20 @@ Needs no torch: rows of groups come as numpy arrays.
 
 from __future__ import annotations
 
-import json
 import logging
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import httpx
 import numpy as np
 
 from examples.trainer.policy import TrainingError
 
 logger = logging.getLogger(__name__)
+# Its lines at INFO have the whole URL, of which the path may be a secret of `run-api`.
+logging.getLogger("httpx").setLevel(logging.WARNING)
 
 MASKED = -100
 """What stands in a mask where a token is not trained on."""
@@ -122,8 +121,7 @@ class BatchSource:
         self, url: str, shape: BatchShape, *, check: Callable[[], None] = lambda: None
     ) -> None:
         self._url, self._shape, self.check = url, shape, check
-        # What may be logged: a path may be the secret of `run-api`.
-        self._name = "{0.scheme}://{0.netloc}".format(urllib.parse.urlsplit(url))
+        self._name = str(httpx.URL(url).copy_with(path="/"))  # without a secret
         self._is_registered = False
 
     def next_batch(self, step: int) -> list[Group]:
@@ -141,7 +139,7 @@ class BatchSource:
         while True:
             if not self._is_registered:
                 self._register(step)
-            answer = self._ask("GET", "/batch")
+            answer = self._ask("/batch")
             if sent := answer.get("batch"):
                 return [read_group(group) for group in sent]
             if answer.get("status") == "error":
@@ -176,8 +174,8 @@ class BatchSource:
             "starting_step": step,
             "num_steps": -1,
         }
-        self._ask("POST", "/register", wanted | told)
-        found = self._ask("GET", "/info")
+        self._ask("/register", wanted | told)
+        found = self._ask("/info")
         if found != wanted:
             raise TrainingError(
                 f"the Atropos API at {self._name} holds {found} instead of {wanted}, of"
@@ -186,35 +184,31 @@ class BatchSource:
         self._is_registered = True
 
     def _ask(
-        self, method: str, path: str, values: Mapping[str, Any] | None = None
+        self, path: str, values: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Ask until it answers."""
-        body = None if values is None else json.dumps(values).encode()
-        head = {"Content-Type": "application/json"}
-        request = urllib.request.Request(  # noqa: S310 - the address of the API
-            self._url + path, body, head, method=method
-        )
+        """Get a page, or post values to it, until it answers."""
+        method = "GET" if values is None else "POST"
         remind_at = 0.0
         while True:
             self.check()
             try:
-                with urllib.request.urlopen(  # noqa: S310
-                    request, timeout=REQUEST_TIMEOUT_S
-                ) as reply:
-                    answer: dict[str, Any] = json.load(reply)
-                    return answer
-            except urllib.error.HTTPError as error:
-                said = error.read().decode(errors="replace")[:200]
-                if error.code >= 500:  # it was reset, and knows no trainer
-                    return {"status": "error", "message": said}
-                raise TrainingError(
-                    f"{self._name} is not the Atropos API: {method} {path} has status"
-                    f" {error.code} {said}"
-                ) from error
-            except (OSError, ValueError) as error:
+                reply = httpx.request(
+                    method, self._url + path, json=values, timeout=REQUEST_TIMEOUT_S
+                )
+                if reply.is_server_error:  # it was reset, and knows no trainer
+                    return {"status": "error"}
+                if reply.is_client_error:
+                    raise TrainingError(
+                        f"{self._name} is not the Atropos API: {method} {path} has"
+                        f" status {reply.status_code} {reply.text[:200]}"
+                    )
+                answer: dict[str, Any] = reply.json()
+            except (httpx.TransportError, ValueError) as error:
                 if time.monotonic() > remind_at:
                     remind_at = time.monotonic() + REMIND_EVERY_S
                     logger.warning(
                         "waiting for the Atropos API at %s (%s)", self._name, error
                     )
-            time.sleep(LONGEST_WAIT_S)
+                time.sleep(LONGEST_WAIT_S)
+            else:
+                return answer

@@ -15,16 +15,14 @@ With vLLM on another machine the folder is on a file system that both see.
 from __future__ import annotations
 
 import contextlib
-import http.client
-import json
 import logging
 import shutil
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+import httpx
 
 from examples.trainer.policy import Policy, TrainingError
 
@@ -39,10 +37,6 @@ RESET_TRIES, RESET_PAUSE_S = 20, 0.1
 
 AWAY = (502, 503, 504)
 """What a server, or a proxy before it, answers while it starts or ends."""
-
-
-class _NotThereError(Exception):
-    """Nothing answers."""
 
 
 class VllmWeights:
@@ -105,7 +99,7 @@ class VllmWeights:
                         file.replace(self._folder / file.name)
                     new.rmdir()
                 self._reload()
-        except (_NotThereError, TimeoutError) as error:
+        except httpx.HTTPError as error:
             self._is_known = False
             return error
         return None
@@ -114,7 +108,7 @@ class VllmWeights:
         """Refuse a server to which weights cannot be handed over."""
         self._ask("/health")
         start = self._how_to_start()
-        if "is_paused" not in self._ask("/is_paused", missing={}):
+        if not self._send("/is_paused").is_success:
             raise TrainingError(f"{self.url} takes no weights: {start}")
         (model,) = self._ask("/v1/models")["data"][:1]
         root = Path(model.get("root") or self._folder)
@@ -142,7 +136,7 @@ class VllmWeights:
     def _has_paused(self) -> bool:
         try:
             self._ask("/pause?mode=wait", {})
-        except TimeoutError:  # it still generates
+        except httpx.ReadTimeout:  # it still generates
             return False
         return True
 
@@ -158,41 +152,27 @@ class VllmWeights:
         )
 
     def _ask(
-        self,
-        path: str,
-        body: Any = None,
-        missing: Any = None,
-        timeout_s: float = TIMEOUT_S,
-    ) -> Any:
-        """Get a page, or post to it; `missing` is what stands for a page it lacks.
+        self, path: str, body: Any = None, timeout_s: float = TIMEOUT_S
+    ) -> dict[str, Any]:
+        """Get a page, or post to it.
 
         Raises:
-            TimeoutError: No reply came in time.
-            _NotThereError: None will come.
+            httpx.HTTPError: Nothing answers, or not in time.
             TrainingError: It is an error.
         """
-        request = urllib.request.Request(  # noqa: S310 - of HTTP, as the user named it
-            self.url + path,
-            None if body is None else json.dumps(body).encode(),
-            {"Content-Type": "application/json"},
-        )
-        try:
-            with urllib.request.urlopen(  # noqa: S310
-                request, timeout=timeout_s
-            ) as reply:
-                return json.loads(reply.read() or b"{}")
-        except urllib.error.HTTPError as error:
-            if error.code == 404 and missing is not None:
-                return missing
-            if error.code in AWAY:
-                raise _NotThereError(error) from error
-            said = error.read().decode(errors="replace")[:300]
+        reply = self._send(path, body, timeout_s)
+        if reply.is_error:
             raise TrainingError(
-                f"{self.url}{path} has status {error.code} {said}"
-            ) from error
-        except TimeoutError:
-            raise
-        except (OSError, http.client.HTTPException) as error:
-            raise _NotThereError(error) from error
-        except ValueError as error:
-            raise TrainingError(f"{self.url}{path} is no page of vLLM") from error
+                f"{self.url}{path} has status {reply.status_code} {reply.text[:300]}"
+            )
+        return reply.json() if reply.content else {}
+
+    def _send(
+        self, path: str, body: Any = None, timeout_s: float = TIMEOUT_S
+    ) -> httpx.Response:
+        method = "GET" if body is None else "POST"
+        url = self.url + path
+        reply = httpx.request(method, url, json=body, timeout=timeout_s)
+        if reply.status_code in AWAY:
+            reply.raise_for_status()
+        return reply

@@ -2,8 +2,8 @@
 
 import asyncio
 import contextlib
-import http.client
 
+import httpx
 import pytest
 from aiohttp import web
 
@@ -105,20 +105,20 @@ def test_a_vllm_that_cannot_take_them_is_refused_before_anything(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lost", [ConnectionResetError, http.client.IncompleteRead])
 def test_a_vllm_that_ends_in_the_midst_gets_the_weights_when_it_is_back(
-    folder, monkeypatch, lost
+    folder, monkeypatch
 ):
     monkeypatch.setattr(vllm_weights, "POLL_S", 0)
     vllm = VllmCalls(folder)
     losses = iter([True])
-    read = http.client.HTTPResponse.read
+    ask = httpx.request
 
-    def read_or_lose(reply, *args):
+    def ask_or_lose(*args, **how):
+        reply = ask(*args, **how)
         if vllm.seen[-1:] == ["/collective_rpc"] and next(losses, False):
-            raise lost("")
-        return read(reply, *args)
+            raise httpx.ReadError("lost")
+        return reply
 
-    monkeypatch.setattr(http.client.HTTPResponse, "read", read_or_lose)
+    monkeypatch.setattr(httpx, "request", ask_or_lose)
     told(vllm, folder)
     assert vllm.seen == ["/pause?mode=wait", "/collective_rpc", "/resume", *HAND_OVER]
