@@ -13,24 +13,6 @@ from examples.trainer.policy import Policy
 HISTORY = "history.jsonl"
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a text in place of what is there: at any moment it is old or new."""
-    new = path.with_name(f"{path.name}.new")
-    new.write_text(text, encoding="utf-8")
-    new.replace(path)
-
-
-def as_line(row: Mapping[str, Any]) -> str:
-    """Return a row of a JSONL file."""
-    return json.dumps(row) + "\n"
-
-
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Read a JSONL file; none if it is not there, and without a last half line."""
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    return [json.loads(line) for line in text.split("\n")[:-1]]
-
-
 class Checkpoints:
     """The newest state of a training, in a folder.
 
@@ -54,15 +36,19 @@ class Checkpoints:
             policy.load(self._at(step))
         history = self._folder / HISTORY
         self._folder.mkdir(parents=True, exist_ok=True)
+        text = history.read_text(encoding="utf-8") if history.is_file() else ""
+        whole = text.split("\n")[:-1]  # a kill leaves half a line
         # Steps after the checkpoint are done again.
-        kept = [row for row in read_rows(history) if row["number"] <= step]
-        write_whole(history, "".join(map(as_line, kept)))
+        kept = [line for line in whole if json.loads(line)["number"] <= step]
+        new = history.with_suffix(".new")
+        new.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+        new.replace(history)
         return step
 
     def note(self, step: Mapping[str, Any]) -> None:
         """Add a step to the history."""
         with (self._folder / HISTORY).open("a", encoding="utf-8") as history:
-            history.write(as_line(step))
+            history.write(json.dumps(step) + "\n")
 
     def save(self, policy: Policy, step: int) -> None:
         """Keep a state, unless it is kept; the one before goes when it is whole."""

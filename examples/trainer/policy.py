@@ -1,4 +1,4 @@
-"""What the training loop needs of a model, and of the server that samples from it."""
+"""What the training loop needs of a model."""
 
 from __future__ import annotations
 
@@ -57,12 +57,4 @@ class Policy(Protocol):
 
     def load(self, folder: Path) -> None:
         """Take what was saved; weights alone begin with a new optimiser."""
-        ...
-
-
-class InferenceServer(Protocol):
-    """What samples for the environment."""
-
-    def hand_over(self, policy: Policy) -> None:
-        """Have it go on with these weights."""
         ...

@@ -15,12 +15,12 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
-from examples.trainer.batches import Group
+from examples.trainer.batches import BatchSource
 from examples.trainer.checkpoints import Checkpoints
 from examples.trainer.grpo import Batch, Measures
-from examples.trainer.policy import InferenceServer, Policy, TrainingError
+from examples.trainer.policy import Policy, TrainingError
+from examples.trainer.vllm_weights import VllmWeights
 
 logger = logging.getLogger(__name__)
 
@@ -33,14 +33,6 @@ MOST_FOREIGN_BATCHES = 8
 
 class EndedError(Exception):
     """The user has ended the training; raised between two steps only."""
-
-
-class Source(Protocol):
-    """Where batches come from."""
-
-    def next_batch(self, step: int) -> list[Group]:
-        """Wait for a batch; `step` steps are done."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -110,8 +102,8 @@ class Step:
 
 def train(
     policy: Policy,
-    source: Source,
-    server: InferenceServer,
+    source: BatchSource,
+    server: VllmWeights,
     plan: Plan,
     checkpoints: Checkpoints,
     *,
@@ -151,7 +143,7 @@ def train(
 
 
 def _step(
-    policy: Policy, source: Source, plan: Plan, number: int, began: float
+    policy: Policy, source: BatchSource, plan: Plan, number: int, began: float
 ) -> Step:
     """Take the next batch that this policy sampled, and a step."""
     for _ in range(MOST_FOREIGN_BATCHES):
