@@ -37,11 +37,8 @@ async def watch(report: Path) -> None:
 
 
 def main() -> None:
-    report, plain = (
-        Path(sys.argv[1]).resolve(),
-        asyncio.BaseEventLoop.run_until_complete,
-    )
-
+    report = Path(sys.argv[1]).resolve()
+    plain = asyncio.BaseEventLoop.run_until_complete
     watched = weakref.WeakSet[asyncio.BaseEventLoop]()
 
     def run(loop: asyncio.BaseEventLoop, main: Any) -> Any:

@@ -130,17 +130,11 @@ def start_serve(
         "total_steps": WITHOUT_END,
         "dump_rollouts": True,
         "data_dumps_dir": str(folder / "dumps"),
-        "min_batch_allocation": 0.1,
-        "ensure_scores_are_not_same": True,
     }
-    server = {
-        "model_name": "spoilt",
-        "server_type": "vllm",
-        "api_key": "x",
-        "tokenizer_name": str(TOKENIZER_FOLDER),
-        "timeout": 5,
-    }
-    openai = [{"base_url": f"{url}/v1", **server} for url in servers]
+    openai = [
+        {"base_url": f"{url}/v1", "model_name": "spoilt", "timeout": 5}
+        for url in servers
+    ]
     settings = folder / "settings.yaml"
     settings.write_text(json.dumps({"env": env, "openai": openai}))  # JSON is YAML
     entry = str(PROJECT / "reasoning_gym_environment.py")

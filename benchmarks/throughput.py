@@ -32,7 +32,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -52,6 +52,7 @@ from rg_env.demo.stand_in_trainer import (
     trained_api,
 )
 from rg_env.installation import TOKENIZER_FOLDER
+from rg_env.results.samples import grouped
 from tests.support import inference_server
 from tests.support.text_models import ChatTokenizer, Generation
 
@@ -231,11 +232,14 @@ async def measure(file: Path, api: str, latency_ms: float, seconds: float) -> Ru
         lines = (folder / "loop").read_text().splitlines()
         late = [ms for line in lines for t, ms in json.loads(line) if start < t < end]
     main, workers = (1e3 * (b - a) / groups for a, b in zip(before, after, strict=True))
-    values = (
-        *(groups / (end - start), main, workers),
-        *(statistics.quantiles(late, n=100)[98], used.peak_mib, first_s),
-    )
-    return dict(zip(MEASURES, values, strict=True))
+    return {
+        "groups/s": groups / (end - start),
+        "CPU main ms/group": main,
+        "CPU workers ms/group": workers,
+        "loop p99 ms": statistics.quantiles(late, n=100)[98],
+        "peak memory MiB": used.peak_mib,
+        "first batch s": first_s,
+    }
 
 
 async def run_all(options: argparse.Namespace, runs: list[Run]) -> None:
@@ -256,20 +260,16 @@ def table(runs: Sequence[Run]) -> Table:
     shown = Table("", *MEASURES, title="medians of the rounds")
     shown.columns[0].no_wrap = True
 
-    def add(head: str, values: Iterable[Run], form: str = "") -> None:
-        rounds = list(values)
-        cells = (statistics.median(run[m] for run in rounds) for m in MEASURES)
-        forms = MEASURES.values()
-        shown.add_row(
-            head,
-            *(format(cell, form or f) for cell, f in zip(cells, forms, strict=True)),
-        )
+    def add(head: str, rounds: Sequence[Run], form: str = "") -> None:
+        cells = []
+        for measure, own_form in MEASURES.items():
+            median = statistics.median(run[measure] for run in rounds)
+            cells.append(format(median, form or own_form))
+        shown.add_row(head, *cells)
 
-    for latency_ms, api in dict.fromkeys((r["latency_ms"], r["api"]) for r in runs):
-        here = [r for r in runs if (r["latency_ms"], r["api"]) == (latency_ms, api)]
-        by_name: dict[str, list[Run]] = {}
-        for run in here:
-            by_name.setdefault(run["name"], []).append(run)
+    places = grouped(runs, lambda run: (run["latency_ms"], run["api"]))
+    for (latency_ms, api), here in places.items():
+        by_name = grouped(here, lambda run: run["name"])
         for name, rounds in by_name.items():
             add(f"{name}, {APIS[api]}, {latency_ms:g} ms", rounds)
         if len(by_name) == 2:  # a machine's speed varies from round to round
