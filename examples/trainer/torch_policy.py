@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 from transformers.utils import logging
 
@@ -170,13 +171,10 @@ class TorchPolicy:
         Returns:
             Shapes (N, V) and (N,).
         """
-        longest = max(map(len, rows))
-        ids = torch.zeros((len(rows), longest), dtype=torch.long)
-        chosen = torch.zeros((len(rows), longest), dtype=torch.bool)
-        for i, (row, flags) in enumerate(zip(rows, trained, strict=True)):
-            ids[i, : len(row)] = torch.tensor(row)
-            chosen[i, : len(row)] = torch.from_numpy(flags)
-        ids, chosen = ids.to(self._device), chosen[:, 1:].to(self._device)
+        ids = pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
+        flags = pad_sequence([torch.from_numpy(f) for f in trained], batch_first=True)
+        ids = ids.to(self._device)
+        chosen = flags[:, 1:].to(self._device)
         hidden = self._model.base_model(input_ids=ids, use_cache=False)
         before = hidden.last_hidden_state[:, :-1][chosen]
         logits = self._model.get_output_embeddings()(before).float()
