@@ -53,9 +53,9 @@ class AnswerPolicy:
     def backward(self, rows, trained, derivative, temperatures=None):
         told = self._told()
         picked = [
-            dict(self._answers(row)).get(place)
+            DIGITS.index(token) if place == len(BEFORE) else None
             for row, mask in zip(rows, trained, strict=True)
-            for place in np.flatnonzero(mask)
+            for place, token in enumerate(np.array(row)[mask].tolist())
         ]
         logprobs = np.array([0.0 if d is None else told[d] for d in picked])
         values = derivative(range(len(rows)), logprobs)
@@ -69,13 +69,6 @@ class AnswerPolicy:
     def step(self, learning_rate):
         self.logits = self.logits - learning_rate * self._gradient
         return float(np.linalg.norm(self._gradient))
-
-    def _answers(self, row):
-        """Yield where a digit follows the opening tag, and which."""
-        for place in range(len(BEFORE), len(row)):
-            is_opened = list(row[place - len(BEFORE) : place]) == BEFORE
-            if is_opened and row[place] in DIGITS:
-                yield place, DIGITS.index(row[place])
 
 
 def load_policy(folder, device=None):

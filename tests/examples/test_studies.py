@@ -1,10 +1,8 @@
 """The solvers, the cells and the verdicts of the studies."""
 
 import dataclasses
-import itertools
 import json
 import math
-import random
 import statistics
 
 import pytest
@@ -105,23 +103,15 @@ def test_a_cell_that_fails_leaves_nothing(study):
     assert not list(cells.FOLDER.rglob("*.json"))
 
 
-def test_an_interval_at_95_percent_has_the_mean_in_95_of_100_small_samples():
-    rng = random.Random(0)
-    samples = [[rng.gauss(0.5, 0.1) for _ in range(3)] for _ in range(4_000)]
-    bounds = map(verdicts.interval, samples)
-    held = statistics.fmean(low <= 0.5 <= high for low, high in bounds)
-    assert held == pytest.approx(0.95, abs=0.01)
+def test_an_interval_at_95_percent_is_students():
+    bounds = verdicts.interval([0.4, 0.5, 0.6])
+    assert bounds == pytest.approx((0.2516, 0.7484), abs=1e-4)
 
 
 def test_p_is_the_share_of_sign_flips_that_are_as_far_from_0():
     assert verdicts.p_value([1.0] * 10) == 2 / 2**10
     assert verdicts.p_value([1.0, 1.0, -1.0]) == 1.0
     assert verdicts.p_value([]) == 1.0
-    rng = random.Random(0)
-    chances = [
-        verdicts.p_value([rng.gauss(0, 1) for _ in range(8)]) for _ in range(400)
-    ]
-    assert statistics.fmean(p < 0.05 for p in chances) == pytest.approx(0.05, abs=0.03)
 
 
 def test_holm_multiplies_the_smallest_by_all_and_never_turns_the_order():
@@ -142,74 +132,3 @@ def test_holm_multiplies_the_smallest_by_all_and_never_turns_the_order():
 def test_a_verdict_is_that_of_the_protocol(mean, spread, p, word):
     differences = [mean + spread * sign for sign in (1, -1) * 5]
     assert verdicts.verdict(differences, p) == word
-
-
-@pytest.mark.processes
-def test_the_arms_value_the_same_answers_differently():
-    pytest.importorskip("torch")
-    rewards = pytest.importorskip("examples.studies.rewards")
-    params = {"spell_backward": {"min_word_len": 5}}
-    (item,) = Tasks("spell_backward", params=params).evaluation(1)
-    near = f"<answer>{item.gold[:-1]}q</answer>"
-    texts = [f"<answer>{item.gold}</answer>", near, "<answer>x</answer> " + near, "no"]
-    values = {name: of(item, texts) for name, of in rewards.REWARDS.items()}
-    assert rewards.true_values(item, texts) == [1.0, 0.0, 0.0, 0.0]
-    assert 0 < values["ours"][1] <= 0.5 and values["ours"][2:] == [0, 0]
-    assert values["right_only"] == values["binary"] == [1.0, 0.0, 0.0, 0.0]
-    assert values["verl"][1] == values["verl"][2] >= 0.8 and values["verl"][3] == 0
-    assert values["verifiers"][:3] == values["verl"][:3]
-
-
-@pytest.mark.processes
-def test_false_positives_are_paid_by_their_pattern_and_rate():
-    pytest.importorskip("torch")
-    rewards = pytest.importorskip("examples.studies.rewards")
-    params = {"chain_sum": {"min_terms": 2, "max_terms": 2, "max_digits": 1}}
-    stream = Tasks("chain_sum", params=params, system_prompt="")
-    items = [i for i in itertools.islice(stream, 250) if i.gold not in ("9", "8", "7")]
-    answers = ("9", "7" if len(items[0].gold) == 1 else "17", "no")
-    texts = [f"<answer>{answer}</answer>" for answer in answers]
-    for pattern, paid in {"constant": 1, "random": 3}.items():
-        reward = rewards.reward_of(f"{pattern}_30", 0)
-        rows = [reward(item, texts) for item in items]
-        assert rows == [reward(item, texts) for item in items]
-        shares = [
-            statistics.fmean(v == 1 for v in of) for of in zip(*rows, strict=True)
-        ]
-        assert shares[:paid] == pytest.approx([0.3] * paid, abs=0.1)
-        assert not any(shares[paid:])
-    near = rewards.reward_of("near_30", 0)
-    values = [near(item, [f"<answer>{item.gold[:-1]}x</answer>"])[0] for item in items]
-    assert statistics.fmean(v == 1 for v in values) == pytest.approx(0.3, abs=0.1)
-
-
-@pytest.mark.processes
-def test_held_out_items_are_distinct_and_the_rest_never_shows_their_answers(
-    tmp_path, monkeypatch
-):
-    pytest.importorskip("torch")
-    held = pytest.importorskip("examples.studies.items")
-    monkeypatch.setattr(held, "FOLDER", tmp_path)
-    short = {"min_words": 2, "max_words": 2, "min_word_len": 3, "max_word_len": 4}
-    stream = Tasks("letter_jumble", params={"letter_jumble": short}, seed=1)
-    asked = held.held_out("jumble", stream, 20)
-    assert len({item.question for item in asked}) == len(asked) > 10
-    words = {word for item in asked for word in item.gold.split()}
-    shown = list(itertools.islice(held.unseen(stream), 300))
-    assert not words & {word for item in shown for word in item.gold.split()}
-    assert held.held_out("jumble", stream, 20) == asked
-
-
-def test_the_best_trivial_strategy_is_found():
-    pytest.importorskip("torch")
-    held = pytest.importorskip("examples.studies.items")
-
-    class Asked:
-        def __init__(self, number):
-            self.gold = str(number + 1)
-            self.question = f"After {number}?"
-
-    def reward(item, completions):
-        return [float(c == f"<answer>{item.gold}</answer>") for c in completions]
-
-    assert held.trivial([Asked(n) for n in range(30)], reward) == 1.0

@@ -17,12 +17,12 @@ def group_for(policy, scores=(0, 1)):
     """Return a group as this policy samples it now; the second digit is right."""
     rows = [[*BEFORE, DIGITS[place], *AFTER] for place in range(len(scores))]
     told = policy.log_probabilities(range(len(scores)))
-    here = np.arange(len(rows[0])) == len(BEFORE)
+    is_digit = np.arange(len(rows[0])) == len(BEFORE)
     return dataclasses.replace(
         group_of(scores),
         tokens=rows,
-        trained=[here] * len(rows),
-        logprobs=[np.where(here, value, 0.0) for value in told],
+        trained=[np.ones(len(is_digit), bool)] * len(rows),
+        logprobs=[is_digit * value for value in told],
     )
 
 
