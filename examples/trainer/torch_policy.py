@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch.nn.utils import clip_grad_norm_
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 from transformers.utils import logging
@@ -19,6 +20,9 @@ WEIGHTS = "*.safetensors*"
 
 MOST_PADDED = 1.5
 """The longest row of a pass is at most this many times as long as its shortest."""
+
+MAX_GRAD_NORM = 1.0
+"""A gradient with a larger norm is scaled down to it."""
 
 torch.set_flush_denormal(True)  # what an optimiser forgets would cost the most time
 logging.disable_progress_bar()  # weights are read and written at every step
@@ -36,7 +40,6 @@ class TorchPolicy:
         device: `cpu`, `cuda` or another one of torch.
         tokens_at_once: Tokens of one forward pass at most, but for a single longer row;
             a step adds up the gradients of as many passes as its rows need.
-        max_grad_norm: A gradient with a larger norm is scaled down to it.
     """
 
     def __init__(
@@ -45,11 +48,9 @@ class TorchPolicy:
         *,
         device: str = "cpu",
         tokens_at_once: int = 4096,
-        max_grad_norm: float = 1.0,
     ) -> None:
         self._device = torch.device(device)
         self._tokens_at_once = tokens_at_once
-        self._max_grad_norm = max_grad_norm
         self._begin_at(folder)
         config = AutoConfig.from_pretrained(folder).get_text_config()
         self._served_as = config.dtype or torch.float32
@@ -85,9 +86,7 @@ class TorchPolicy:
         """Take an optimiser step down that gradient; see `Policy`."""
         for group in self._optimiser.param_groups:
             group["lr"] = learning_rate
-        norm = torch.nn.utils.clip_grad_norm_(
-            self._model.parameters(), self._max_grad_norm
-        )
+        norm = clip_grad_norm_(self._model.parameters(), MAX_GRAD_NORM)
         if not norm.isfinite():
             raise TrainingError("the gradient is not finite; no step was taken")
         self._optimiser.step()

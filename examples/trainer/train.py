@@ -33,8 +33,8 @@ logger = logging.getLogger("trainer")
 FAILED, REFUSED = 1, 2
 """Exit statuses: after a step, or before any, where another start would not help."""
 
-MakePolicy = Callable[[Path, str], Policy]
-"""From the model's folder and the device."""
+MakePolicy = Callable[[Path], Policy]
+"""From the model's folder."""
 
 
 def read_options(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -57,7 +57,6 @@ def read_options(argv: Sequence[str] | None = None) -> argparse.Namespace:
     add("--clip", type=float, default=0.2, help="of the ratio")
     add("--most-kl", type=float, default=0.1, help="above it a batch is left out")
     add("--checkpoint-every", type=int, default=1, help="steps; a kill loses so many")
-    add("--device", help="of torch; a GPU if there is one")
     options = parser.parse_args(argv)
     for name in ("steps", "groups", "checkpoint_every"):
         if getattr(options, name) < 1:
@@ -147,7 +146,7 @@ def run(
             logger.info("step %d/%d: %s", step.number, plan.steps, step)
 
         train(
-            make_policy(options.model, options.device),
+            make_policy(options.model),
             BatchSource(options.api.rstrip("/"), shape, check=check),
             VllmWeights(options.server, options.model, check),
             plan,
@@ -157,14 +156,13 @@ def run(
     logger.info("done; %s holds the trained model", options.model)
 
 
-def _torch_policy(folder: Path, device: str | None) -> Policy:
+def _torch_policy(folder: Path) -> Policy:
     # Not above: it takes seconds, and the tests have policies without torch.
     import torch
 
     from examples.trainer.torch_policy import TorchPolicy
 
-    chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    return TorchPolicy(folder, device=chosen)
+    return TorchPolicy(folder, device="cuda" if torch.cuda.is_available() else "cpu")
 
 
 def main(

@@ -71,7 +71,7 @@ class AnswerPolicy:
         return float(np.linalg.norm(self._gradient))
 
 
-def load_policy(folder, device=None):
+def load_policy(folder):
     policy = AnswerPolicy()
     policy.load(folder)
     return policy
