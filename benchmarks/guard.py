@@ -38,9 +38,17 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-LIMIT_S, WALL_S, LONGEST_S, MEMORY_BYTES = 2, 6, 40, 3 * 2**30
-COMPLETIONS, FEW, EVERY, LOOPS, THREADS = 48, 8, 8, 16, 8
-BUSY, NONE = "16 busy loops beside", "none is bad"
+LIMIT_S = 2
+WALL_S = 6
+LONGEST_S = 40
+MEMORY_BYTES = 3 * 2**30
+COMPLETIONS = 48
+FEW = 8
+EVERY = 8
+LOOPS = 16
+THREADS = 8
+BUSY = "16 busy loops beside"
+NONE = "none is bad"
 HARD = "(10**40 + 121) * (3 * 10**40 + 11)"  # primes
 SLOW = "e = time.process_time() + 0.3\nwhile time.process_time() < e: pass"
 DEEP = """
@@ -145,10 +153,12 @@ def run_cell(way: str, row: str, report: str) -> None:
     texts = {BUSY: ["bad"] * FEW, NONE: texts * 10}.get(row, texts)
     steps = WAYS[way](row, texts)
     next(steps)
-    loop, number = [sys.executable, "-c", "while True: pass"], LOOPS * (row == BUSY)
+    loop = [sys.executable, "-c", "while True: pass"]
+    number = LOOPS * (row == BUSY)
     loops = [subprocess.Popen(loop) for _ in range(number)]
     begin_s = time.perf_counter()
-    scores, seconds = next(steps), time.perf_counter() - begin_s
+    scores = next(steps)
+    seconds = time.perf_counter() - begin_s
     for process in loops:
         process.kill()
     is_good = [text == "good" or row == BUSY for text in texts]

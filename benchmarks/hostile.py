@@ -39,7 +39,8 @@ from rg_env.stream.group_scorer import GroupScorer
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.hostile_texts import ENVIRONMENT_MARK, HOSTILE, PROCESS_MARK, armed
 
-DEADLINE_S, GRACE_S = 5.0, 1.0
+DEADLINE_S = 5.0
+GRACE_S = 1.0
 
 
 class Canaries:
@@ -79,14 +80,17 @@ def attack(pool: WorkerPool, canaries: Canaries, task: str) -> Counter[str]:
     """Score all texts as answers to a task, print what happened, and count it."""
     (item,) = Tasks(task).evaluation(1, seed=20_250)
     scorer = GroupScorer(pool, DEADLINE_S, ScoringRules())
-    found, deaths, slowest = Counter[str](), pool.deaths, (0.0, "")
+    found = Counter[str]()
+    deaths = pool.deaths
+    slowest = (0.0, "")
     for hostile in HOSTILE:
         text = armed(hostile.text, canaries.folder, canaries.port)
         began = time.monotonic()
         score = scorer.score_blocking(item, item.entry, text)
         took_s = time.monotonic() - began
         slowest = max(slowest, (took_s, hostile.name))
-        is_hang, is_scored = took_s > DEADLINE_S + GRACE_S, score.value >= 0.5
+        is_hang = took_s > DEADLINE_S + GRACE_S
+        is_scored = score.value >= 0.5
         found += Counter([score.outcome] + ["hangs"] * is_hang + ["scored"] * is_scored)
         if score.outcome == "timeout" or is_hang or is_scored:
             print(f"    {score.outcome} {score.value:.3f}: {hostile.name}")

@@ -19,7 +19,8 @@ import weakref
 from pathlib import Path
 from typing import Any
 
-TICK_S, WRITE_EVERY_S = 0.005, 1.0
+TICK_S = 0.005
+WRITE_EVERY_S = 1.0
 
 
 async def watch(report: Path) -> None:
@@ -33,7 +34,8 @@ async def watch(report: Path) -> None:
         if now - written >= WRITE_EVERY_S:
             with report.open("a") as lines:
                 lines.write(json.dumps(delays) + "\n")
-            delays, written = [], now
+            delays = []
+            written = now
 
 
 def main() -> None:

@@ -56,9 +56,16 @@ from rg_env import Item, Tasks, score_async
 from rg_env.demo.child_process import ChildProgram
 from rg_env.errors import NoScoreError
 
-SIZE, PASSES, LONG_S, LIMIT_S = 8, 3, 6.0, 60
-LOOPS, KILLS, LONGEST_PAUSE_S = 16, 1000, 0.2
-OWN, ENDLESS, MODULES = "own", "endless", [__file__]
+SIZE = 8
+PASSES = 3
+LONG_S = 6.0
+LIMIT_S = 60
+LOOPS = 16
+KILLS = 1000
+LONGEST_PAUSE_S = 0.2
+OWN = "own"
+ENDLESS = "endless"
+MODULES = [__file__]
 NUMBERS = list(map(str, range(511)))
 POWERS = ["9**9**9", "8**9**9", "7**9**9"]
 EVALUATED = ["simple_integration", "intermediate_integration"]
@@ -193,7 +200,8 @@ def cpu_s(pid: str = "self") -> float:
 def measure(way: str, groups: Groups) -> tuple[float, float, Scores]:
     """Return completions per second, per second of CPU time, and the scores."""
     asyncio.run(WAYS[way]([(line, answers[:1]) for line, answers in groups]))  # loads
-    took_s, before_s = [0.0], cpu_s()
+    took_s = [0.0]
+    before_s = cpu_s()
     signal.alarm(LIMIT_S)  # ends the process, also while it runs C
     while len(took_s) <= PASSES and sum(took_s) < LONG_S:
         began = time.perf_counter()
@@ -224,7 +232,8 @@ def groups_of_sets() -> dict[str, Groups]:
 
 def speed(given: argparse.Namespace) -> bool:
     """Measure each way in a program of its own; return whether ours agree."""
-    sets, ours = groups_of_sets(), []
+    sets = groups_of_sets()
+    ours = []
     print(f"{len(sets['mixed'])} tasks; completions/s (and by second of CPU time)\n")
     print(f"| Way | {' | '.join(sets)} |\n|---|{'--:|' * len(sets)}", flush=True)
     for way in WAYS:
@@ -271,7 +280,8 @@ def killed(_: argparse.Namespace) -> bool:
                 left -= 1
 
     async def all_scores() -> Scores:
-        groups, scores = right_answers(), []
+        groups = right_answers()
+        scores = []
         quick = [g for g in groups if json.loads(g[0])["task"] in ("gcd", "chain_sum")]
         killer = asyncio.create_task(kill(KILLS, random.Random(1)))
         while not killer.done():
@@ -294,7 +304,8 @@ def main() -> int:
     if not given.way:
         are_good = [PARTS[name](given) for name in given.parts]
         return int(not all(are_good))
-    out, sys.stdout = sys.stdout, sys.stderr  # scorers print
+    out = sys.stdout
+    sys.stdout = sys.stderr  # scorers print
     for groups in json.load(sys.stdin).values():
         print(json.dumps(measure(given.way, groups)), file=out, flush=True)
     return 0

@@ -43,9 +43,14 @@ from tests.support.inference_server import InferenceServer, build_app
 from tests.support.spoilt_api import SpoiltApi
 from tests.support.web_apps import serve_app
 
-GROUP_SIZE, GROUPS_A_BATCH, MAX_TOKENS = 4, 16, 1024
-SERVER_FAULT_RATE, API_FAULT_RATE, LATENCY_MS = 0.1, 0.02, 50.0
-POLL_S, END_S = 0.2, 60.0
+GROUP_SIZE = 4
+GROUPS_A_BATCH = 16
+MAX_TOKENS = 1024
+SERVER_FAULT_RATE = 0.1
+API_FAULT_RATE = 0.02
+LATENCY_MS = 50.0
+POLL_S = 0.2
+END_S = 60.0
 SERVER_FAULTS = """status_500 status_503 status_429 reset not_json slow truncated hang
 no_choices too_few too_many abort_one null_logprob empty_one nasty_text endless_text"""
 API_FAULTS = "status_500 status_503 reset reply_lost faulted_after slow"
@@ -79,6 +84,10 @@ class Part:
 
     async def stop(self) -> None:
         await self._running.aclose()
+
+    async def restart(self) -> None:
+        await self.stop()
+        await self.start()
 
 
 def spoilt(make_app: Callable[[], web.Application]) -> Part:
@@ -155,14 +164,8 @@ async def disturb(
         due = groups * number / (restarts + 1)
         while received["groups"] < due:  # noqa: ASYNC110 - it only grows
             await asyncio.sleep(POLL_S)
-        part = parts[number % len(parts)]
-
-        async def restart(part: Part = part) -> None:
-            await part.stop()
-            await part.start()
-
         # To be cancelled in the middle of a restart would leave a part ended.
-        await asyncio.shield(restart())
+        await asyncio.shield(parts[number % len(parts)].restart())
 
 
 async def watch(
@@ -217,7 +220,8 @@ async def soak(groups: int, restarts: int, folder: Path) -> dict[str, Any]:
     for part in (api, *servers, door):
         await part.stop()
     ledger = last_ledger(folder)
-    queried, outcomes = ledger["queried"], ledger["outcomes"]
+    queried = ledger["queried"]
+    outcomes = ledger["outcomes"]
     return {
         "groups received": dict(trainer.received),
         "completions served": sum(model.completions for model in models),

@@ -59,8 +59,12 @@ from tests.support.text_models import ChatTokenizer, Generation
 FOLDER = Path(__file__).resolve().parent
 OURS = FOLDER.parent / "reasoning_gym_environment.py"
 APIS = {"quick": "run-api", "stock": "stock API"}
-GROUP_SIZE, BATCH_SIZE, PROMPT_ROOM_TOKENS = 8, 64, 4096
-START_TIMEOUT_S, END_TIMEOUT_S, SAMPLE_EVERY_S = 120.0, 20.0, 0.5
+GROUP_SIZE = 8
+BATCH_SIZE = 64
+PROMPT_ROOM_TOKENS = 4096
+START_TIMEOUT_S = 120.0
+END_TIMEOUT_S = 20.0
+SAMPLE_EVERY_S = 0.5
 MIB = 1024**2
 
 MEASURES = {
@@ -83,12 +87,14 @@ WORDS = "so we look at each number in turn and count again because a slip 3 7 12
 @functools.cache
 def fixed_generation(variant: int, limit_tokens: int) -> Generation:
     """Return a completion of `TOKENS` tokens; every other one has an answer."""
-    rng, tokenizer = random.Random(variant), ChatTokenizer()
+    rng = random.Random(variant)
+    tokenizer = ChatTokenizer()
     words = " ".join(rng.choices(WORDS.split(), k=TOKENS))
     answer = f"\n</think>\n<answer>{variant}</answer>" if variant % 2 else ""
     end = [*tokenizer.encode(answer), tokenizer.end_id]
     ids = [*tokenizer.encode(f"<think>\n{words}")[: TOKENS - len(end)], *end]
-    ids, is_whole = ids[:limit_tokens], limit_tokens == TOKENS
+    ids = ids[:limit_tokens]
+    is_whole = limit_tokens == TOKENS
     logprobs = [-rng.expovariate(2.0) for _ in ids]
     reason = "stop" if is_whole else "length"
     return Generation(tokenizer.decode(ids), ids, logprobs, reason)
@@ -98,7 +104,8 @@ def serve_model(latency_ms: float) -> None:
     """Serve completions that cost less than what is measured: each is made once."""
 
     async def generate(prompt: str, n: int, max_tokens: int) -> list[Generation]:
-        limit, first = min(TOKENS, max_tokens), len(prompt)
+        limit = min(TOKENS, max_tokens)
+        first = len(prompt)
         return [fixed_generation((first + i) % VARIANTS, limit) for i in range(n)]
 
     model = SimpleNamespace(generate=generate)
@@ -113,9 +120,11 @@ class Processes:
     """
 
     def __init__(self, pid: int) -> None:
-        self._main, self._cpu_s = psutil.Process(pid), dict[int, float]()
+        self._main = psutil.Process(pid)
+        self._cpu_s = dict[int, float]()
         self.seen: set[psutil.Process] = set()
-        self.main_s, self.peak_mib = 0.0, 0.0
+        self.main_s = 0.0
+        self.peak_mib = 0.0
 
     def sample(self) -> tuple[float, float]:
         """Return the CPU seconds of the process, and of its descendants together."""
@@ -217,14 +226,16 @@ async def measure(file: Path, api: str, latency_ms: float, seconds: float) -> Ru
                 await until_batches(trainer, 1)
                 first_s = time.monotonic() - began
                 await until_batches(trainer, 3)
-                start, groups = time.monotonic(), trainer.counts.groups
+                start = time.monotonic()
+                groups = trainer.counts.groups
                 before = used.sample()
                 while time.monotonic() < start + seconds:
                     await asyncio.sleep(SAMPLE_EVERY_S)
                     await asyncio.to_thread(used.sample)
                 await until_batches(trainer, 4)  # none may come in a short time
                 after = await asyncio.to_thread(used.sample)
-                end, groups = time.monotonic(), trainer.counts.groups - groups
+                end = time.monotonic()
+                groups = trainer.counts.groups - groups
             faults = dict(trainer.counts.faults)
         if not groups or faults:
             log = read_log_end(folder / "log")

@@ -9,8 +9,10 @@ from reasoning_gym.factory import ProceduralDataset, register_dataset
 from rg_env.task_rules.rules import TaskRules
 
 TASK = "roman_numerals"
-ONES, TENS = "I II III IV V VI VII VIII IX", "X XX XXX XL L LX LXX LXXX XC"
-HUNDREDS, THOUSANDS = "C CC CCC CD D DC DCC DCCC CM", "M MM MMM"
+ONES = "I II III IV V VI VII VIII IX"
+TENS = "X XX XXX XL L LX LXX LXXX XC"
+HUNDREDS = "C CC CCC CD D DC DCC DCCC CM"
+THOUSANDS = "M MM MMM"
 
 
 def roman(number):

@@ -98,7 +98,8 @@ class SmolLM2(Policy):
 
     def logprobs(self, prompts: Tensor, is_padding: Tensor, ids: Tensor) -> Tensor:
         """Return the log-probabilities of completions, (B, G, C), with gradients."""
-        shape, count = ids.shape, ids.shape[2]
+        shape = ids.shape
+        count = ids.shape[2]
         by_row = prompts[:, None].expand(-1, shape[1], -1)
         rows = torch.cat([by_row, ids[..., :-1]], -1).flatten(0, 1).to(DEVICE)
         read = (~is_padding)[:, None].expand(-1, shape[1], -1)

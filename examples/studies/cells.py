@@ -135,7 +135,8 @@ class Study:
         self, found: Results, arm: str, tasks: Sequence[str]
     ) -> dict[int, float]:
         """Return how far an arm is above the first one, the mean of tasks, by seed."""
-        first, name = self.arms[0], self.metrics[0]
+        first = self.arms[0]
+        name = self.metrics[0]
         of_both = [t for t in tasks if (arm, t) not in self.left_out]
         by_seed: dict[int, float] = {}
         for seed in self.seeds:

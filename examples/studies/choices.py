@@ -46,7 +46,8 @@ METRICS = ("area", "score", "before", "trivial", "with_variance")
 POINTS = 4
 """Evaluations after the first one, at equal distances in tokens."""
 
-SPELLING, STEPS = "spell_backward", 8
+SPELLING = "spell_backward"
+STEPS = 8
 
 SMALL: dict[str, Mapping[str, Any]] = {
     "spell_backward": {"min_word_len": 3, "max_word_len": 4},

@@ -20,8 +20,11 @@ from rg_env import Item, Tasks
 DRAWS = 30
 """Items that are looked at for each that is held out; small tasks have fewer."""
 
-COMMON, COPIED = 10, 6
-"""Answers and last words of a question that trivial strategies try."""
+COMMON = 10
+"""Answers that trivial strategies try."""
+
+COPIED = 6
+"""Last words of a question that they try."""
 
 BASE_SEED = 1
 """Decides the weights of a base model, and the items and the order of its warm start.

@@ -47,10 +47,14 @@ from examples.train_small.train import (
 from rg_env import Item, Tasks
 
 METRICS = ("accuracy", "before", "trivial", "reward", "with_variance")
-SHOWN, HELD_OUT = 3_000, 300
-"""Items of a warm start, and those that are held out, if the task has as many."""
+SHOWN = 3_000
+"""Items of a warm start."""
 
-PATTERNS, RATES = ("constant", "near", "random"), (2, 5, 15, 30)
+HELD_OUT = 300
+"""Items that are held out, if the task has as many."""
+
+PATTERNS = ("constant", "near", "random")
+RATES = (2, 5, 15, 30)
 CONSTANTS = {"spell_backward": "eht", "chain_sum": "9"}
 """The answer that `constant` pays."""
 

@@ -44,11 +44,14 @@ class UpAndDown(Uniform):
     count, since its 2,560 of 76,800 are as large a share of a run.
     """
 
-    UP, DOWN, NEWEST = 0.7, 0.3, 384
+    UP = 0.7
+    DOWN = 0.3
+    NEWEST = 384
 
     def __init__(self, places: Sequence[Place], luck: random.Random) -> None:
         super().__init__(places, luck)
-        self.at, self.scores = 0, deque[float](maxlen=self.NEWEST)
+        self.at = 0
+        self.scores = deque[float](maxlen=self.NEWEST)
 
     def weights(self) -> list[float]:
         """Return those that leave the level in force alone."""
@@ -73,11 +76,14 @@ class Window(Uniform):
     differs: it looks after each group, as its version for Tinker does.
     """
 
-    WIDTH, MASTERED, GROUPS = 4, 0.9, 8
+    WIDTH = 4
+    MASTERED = 0.9
+    GROUPS = 8
 
     def __init__(self, places: Sequence[Place], luck: random.Random) -> None:
         super().__init__(places, luck)
-        self.bound, self.means = 0, list[float]()
+        self.bound = 0
+        self.means = list[float]()
 
     def weights(self) -> list[float]:
         """Return those of the window."""
@@ -155,7 +161,9 @@ class Bandit(Uniform):
     of a round keeps its value, while its program lets that fall.
     """
 
-    RATE, OF_LEVELS, OF_TASKS = 0.5, 1.0, 0.2
+    RATE = 0.5
+    OF_LEVELS = 1.0
+    OF_TASKS = 0.2
 
     def __init__(self, places: Sequence[Place], luck: random.Random) -> None:
         super().__init__(places, luck)
@@ -174,7 +182,8 @@ class Bandit(Uniform):
 
     def took(self, place: Place, values: Sequence[float]) -> None:
         """Keep the mean absolute advantage of a group until the round has ended."""
-        mean, spread = fmean(values), stdev(values) if len(values) > 1 else 0.0
+        mean = fmean(values)
+        spread = stdev(values) if len(values) > 1 else 0.0
         sizes = [abs(value - mean) for value in values]
         self.round[place].append(fmean(sizes) / spread if spread else 0.0)
 

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from itertools import product
 from statistics import fmean, stdev
 
-MARGIN, CHANCE = 0.02, 0.05
-"""Arms whose difference is surely smaller are equal; the largest p of a verdict."""
+MARGIN = 0.02
+"""Arms whose difference is surely smaller are equal."""
+
+CHANCE = 0.05
+"""A verdict needs a p below this."""
 
 T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """Student's t with 1, 2, ... degrees of freedom, for intervals at 95 %."""

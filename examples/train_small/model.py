@@ -14,7 +14,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-WIDTH, LAYERS, HEADS, HIDDEN = 128, 4, 4, 352
+WIDTH = 128
+LAYERS = 4
+HEADS = 4
+HIDDEN = 352
 HIDDEN_FROM_ALL = -1e9  # not infinite: a row of padding that sees nothing stays finite
 
 KeysValues = tuple[Tensor, Tensor]
@@ -27,8 +30,10 @@ def rotated(x: Tensor, first: int) -> Tensor:
     speeds = 10_000.0 ** (-torch.arange(half, device=x.device) / half)
     places = torch.arange(first, first + x.shape[-2], device=x.device)
     angles = places[:, None] * speeds
-    cos, sin = angles.cos(), angles.sin()
-    a, b = x[..., :half], x[..., half:]
+    cos = angles.cos()
+    sin = angles.sin()
+    a = x[..., :half]
+    b = x[..., half:]
     return torch.cat([a * cos - b * sin, a * sin + b * cos], -1)
 
 
@@ -37,7 +42,8 @@ class Layer(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.attention_norm, self.norm = nn.RMSNorm(WIDTH), nn.RMSNorm(WIDTH)
+        self.attention_norm = nn.RMSNorm(WIDTH)
+        self.norm = nn.RMSNorm(WIDTH)
         self.queries_keys_values = nn.Linear(WIDTH, 3 * WIDTH, bias=False)
         self.out = nn.Linear(WIDTH, WIDTH, bias=False)
         self.gate_up = nn.Linear(WIDTH, 2 * HIDDEN, bias=False)
@@ -63,9 +69,11 @@ class Layer(nn.Module):
         b, g, t, _ = x.shape
         parts = self.queries_keys_values(self.attention_norm(x)).chunk(3, -1)
         q, k, v = (p.view(b, g, t, HEADS, -1).transpose(2, 3) for p in parts)
-        q, k = rotated(q, first), rotated(k, first)
+        q = rotated(q, first)
+        k = rotated(k, first)
         if own is not None:
-            k, v = torch.cat([own[0], k], 3), torch.cat([own[1], v], 3)
+            k = torch.cat([own[0], k], 3)
+            v = torch.cat([own[1], v], 3)
         q = q * q.shape[-1] ** -0.5
         logits = q @ k.transpose(-1, -2)
         # All queries of a group at once: its prompt is neither copied nor read again.
@@ -117,14 +125,16 @@ class Transformer(nn.Module):
         Returns:
             Logits of shape (B, G, T, vocabulary).
         """
-        t, before = ids.shape[2], own[0][0].shape[3] if own else 0
+        t = ids.shape[2]
+        before = own[0][0].shape[3] if own else 0
         later = torch.ones(t, before + t, dtype=torch.bool, device=ids.device)
         hidden = later.triu(before + 1)[None].expand(len(ids), -1, -1)
         padding = is_padding[:, None].expand(-1, t, -1)
         hidden = torch.cat([padding, hidden], -1) if prompt else hidden | padding
         bias = hidden[:, None] * HIDDEN_FROM_ALL
         first = before + (is_padding.shape[1] if prompt else 0)
-        x, read = self.embedding(ids), []
+        x = self.embedding(ids)
+        read = []
         for i, layer in enumerate(self.layers):
             x, keys_values = layer(
                 x, first, bias, prompt[i] if prompt else None, own[i] if own else None

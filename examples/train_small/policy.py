@@ -16,8 +16,10 @@ from torch.nn.utils.rnn import pad_sequence
 
 from examples.train_small.model import Transformer
 
-END, UNKNOWN = 0, 1
-"""Token ids: a completion begins and ends with the first, and padding is of it."""
+END = 0
+"""The token with which a completion begins and ends, and of which padding is."""
+
+UNKNOWN = 1
 
 COMMON = 0.02
 """Share of a task's questions that a word is in to become a token."""
@@ -109,8 +111,10 @@ class Policy:
         seed: Decides the weights.
     """
 
-    learning_rate, warm_learning_rate, warm_steps = 3e-4, 1e-3, 2_000
-    """Of training by rewards; of the warm start, and its steps at most."""
+    learning_rate = 3e-4
+    warm_learning_rate = 1e-3
+    warm_steps = 2_000
+    """Of the warm start, at most."""
 
     def __init__(self, tokenizer: Tokenizer, seed: int = 0) -> None:
         torch.manual_seed(seed)
@@ -157,8 +161,10 @@ class Policy:
         prompts, is_padding = self.tokenizer.padded(questions, "left")
         _, prompt = self.model(prompts[:, None], is_padding)
         last = torch.full((len(prompts), count, 1), END)
-        has_ended, own = torch.zeros(last.shape[:2], dtype=torch.bool), None
-        ids, flags = [], []
+        has_ended = torch.zeros(last.shape[:2], dtype=torch.bool)
+        own = None
+        ids = []
+        flags = []
         for _ in range(max_new_tokens):
             logits, own = self.model(last, is_padding, prompt, own)
             told = logits[:, :, 0].log_softmax(-1)
@@ -170,7 +176,8 @@ class Policy:
             drawn = drawn.masked_fill(has_ended, END)
             ids.append(drawn)
             flags.append(~has_ended)
-            has_ended, last = has_ended | (drawn == END), drawn[..., None]
+            has_ended = has_ended | (drawn == END)
+            last = drawn[..., None]
             if has_ended.all():
                 break
         whole = torch.stack(ids, -1)

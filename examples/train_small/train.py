@@ -35,8 +35,11 @@ Reward = Callable[[Item, Sequence[str]], Sequence[float | None]]
 Feedback = Callable[[Item, Sequence[float | None]], object]
 """Is told the values of each group."""
 
-GROUPS, GROUP_SIZE = 16, 8
-"""Groups of a step, and completions of a group."""
+GROUPS = 16
+"""Groups of a step."""
+
+GROUP_SIZE = 8
+"""Completions of a group."""
 
 MAX_NEW_TOKENS = 48
 """Tokens of a completion; a longer one is cut off, and not trained on."""
@@ -44,9 +47,14 @@ MAX_NEW_TOKENS = 48
 WARMUP_STEPS = 20
 MAX_GRAD_NORM = 1.0
 
-WARM_ROWS, WARM_STRIDE, KEPT = 32, 64, 256
-"""Rows of a step of the warm start, its steps between two measurements at most, and the
-items of a measurement."""
+WARM_ROWS = 32
+"""Rows of a step of the warm start."""
+
+WARM_STRIDE = 64
+"""Its steps between two measurements at most."""
+
+KEPT = 256
+"""Items of a measurement."""
 
 TOLERANCE = 0.05
 """A warm start ends at most this far above its target."""

@@ -26,7 +26,8 @@ logging.getLogger("httpx").setLevel(logging.WARNING)
 MASKED = -100
 """What stands in a mask where a token is not trained on."""
 
-FIRST_WAIT_S, LONGEST_WAIT_S = 0.02, 0.5
+FIRST_WAIT_S = 0.02
+LONGEST_WAIT_S = 0.5
 REQUEST_TIMEOUT_S = 60.0
 REMIND_EVERY_S = 60.0
 
@@ -79,7 +80,8 @@ def read_group(sent: Mapping[str, Any]) -> Group:
     Raises:
         TrainingError: It cannot be trained on; the text says why.
     """
-    rows, masks = sent["tokens"], sent["masks"]
+    rows = sent["tokens"]
+    masks = sent["masks"]
     logprobs = sent.get("inference_logprobs")
     if logprobs is None:
         raise TrainingError("a group came without inference_logprobs")
@@ -120,7 +122,9 @@ class BatchSource:
     def __init__(
         self, url: str, shape: BatchShape, *, check: Callable[[], None] = lambda: None
     ) -> None:
-        self._url, self._shape, self.check = url, shape, check
+        self._url = url
+        self._shape = shape
+        self.check = check
         self._name = str(httpx.URL(url).copy_with(path="/"))  # without a secret
         self._is_registered = False
 
@@ -134,7 +138,8 @@ class BatchSource:
             TrainingError: Another trainer has the API, or a group cannot be trained
                 on.
         """
-        wait_s, began = FIRST_WAIT_S, time.monotonic()
+        wait_s = FIRST_WAIT_S
+        began = time.monotonic()
         remind_at = began + REMIND_EVERY_S
         while True:
             if not self._is_registered:

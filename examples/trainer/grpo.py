@@ -128,7 +128,8 @@ class Batch:
     """
 
     def __init__(self, groups: Sequence[Group], clip: float = 0.2) -> None:
-        self._groups, self._clip = groups, clip
+        self._groups = groups
+        self._clip = clip
         picked = [
             (group, i, advantage)
             for group in groups

@@ -65,7 +65,8 @@ class TorchPolicy:
     ) -> float:
         """Compute the gradient of a loss; see `Policy`."""
         self._optimiser.zero_grad()
-        entropy, tokens = 0.0, 0
+        entropy = 0.0
+        tokens = 0
         for part in self._parts(rows):
             logits, targets = self._logits(
                 [rows[i] for i in part], [trained[i] for i in part]

@@ -30,8 +30,11 @@ from examples.trainer.vllm_weights import VllmWeights
 
 logger = logging.getLogger("trainer")
 
-FAILED, REFUSED = 1, 2
-"""Exit statuses: after a step, or before any, where another start would not help."""
+FAILED = 1
+"""Exit status after a step."""
+
+REFUSED = 2
+"""Exit status before any step, where another start would not help."""
 
 MakePolicy = Callable[[Path], Policy]
 """From the model's folder."""

@@ -28,12 +28,15 @@ from examples.trainer.policy import Policy, TrainingError
 
 logger = logging.getLogger(__name__)
 
-POLL_S, REMIND_EVERY_S = 1.0, 60.0
-TIMEOUT_S, RELOAD_TIMEOUT_S = 10.0, 600.0
+POLL_S = 1.0
+REMIND_EVERY_S = 60.0
+TIMEOUT_S = 10.0
+RELOAD_TIMEOUT_S = 600.0
 """Of a request; what takes longer is asked again, so that a server that ends while it
 waits for us, as we for it, is let go."""
 
-RESET_TRIES, RESET_PAUSE_S = 20, 0.1
+RESET_TRIES = 20
+RESET_PAUSE_S = 0.1
 
 AWAY = (502, 503, 504)
 """What a server, or a proxy before it, answers while it starts or ends."""
@@ -54,7 +57,9 @@ class VllmWeights:
         folder: Path,
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        self.url, self._folder, self.check = url.rstrip("/"), folder, check
+        self.url = url.rstrip("/")
+        self._folder = folder
+        self.check = check
         self._is_known = False
         """Whether the server that runs now was looked at."""
 

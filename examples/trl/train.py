@@ -27,7 +27,8 @@ from examples.small_llama import make_model
 from rg_env import Tasks
 from rg_env.adapters.trl import GRPOTasks
 
-TASK, PARAMS = "spell_backward", {"min_word_len": 3, "max_word_len": 3}
+TASK = "spell_backward"
+PARAMS = {"min_word_len": 3, "max_word_len": 3}
 LONGEST = 32
 """Tokens of a completion."""
 

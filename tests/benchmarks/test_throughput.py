@@ -27,7 +27,8 @@ asyncio.run(main())
 
 @pytest.mark.processes
 def test_the_probe_runs_a_file_as_python_does_and_sees_its_loop_stand_still(tmp_path):
-    program, report = tmp_path / "program.py", tmp_path / "report"
+    program = tmp_path / "program.py"
+    report = tmp_path / "report"
     program.write_text(SLOW_ONCE)
     probe = [sys.executable, ROOT / "benchmarks" / "loop_probe.py", report]
     argv = [*probe, program, "serve", "--x=1"]
@@ -56,7 +57,8 @@ def test_a_ratio_is_the_median_of_the_ratios_of_the_rounds():
 def test_groups_reach_the_trainer_and_nothing_is_left():
     before = set(psutil.Process().children(recursive=True))
     options = argparse.Namespace(against=None, apis=["quick"], latencies=[0.0])
-    options.rounds, options.seconds = 1, 1.0
+    options.rounds = 1
+    options.seconds = 1.0
     runs = []
     asyncio.run(throughput.run_all(options, runs))
     (run,) = runs

@@ -12,7 +12,8 @@ from tests.examples import small_server
 from tests.support.text_models import ChatTokenizer
 
 TOKENIZER = ChatTokenizer()
-BEFORE, AFTER = TOKENIZER.encode("<answer>"), TOKENIZER.encode("</answer><|im_end|>")
+BEFORE = TOKENIZER.encode("<answer>")
+AFTER = TOKENIZER.encode("</answer><|im_end|>")
 DIGITS = [TOKENIZER.encode(str(digit))[0] for digit in range(1, 10)]
 WEIGHTS = "model.safetensors"
 
@@ -25,7 +26,8 @@ class AnswerPolicy:
         self._gradient = np.zeros(len(DIGITS))
 
     def sample(self, prompt, n, max_tokens, temperature, end_id, seed):
-        rng, made = np.random.default_rng(seed), []
+        rng = np.random.default_rng(seed)
+        made = []
         chances = np.exp(self.logits / temperature)
         for _ in range(n):
             digit = int(rng.choice(len(chances), p=chances / chances.sum()))

@@ -68,7 +68,8 @@ class SmallServer:
     """
 
     def __init__(self, sampler, folder):
-        self._sampler, self._folder = sampler, folder
+        self._sampler = sampler
+        self._folder = folder
         self._tokenizer = AutoTokenizer.from_pretrained(folder)
         self._seeds = itertools.count()
         sampler.load(folder)

@@ -47,10 +47,12 @@ def test_it_is_the_derivative_of_the_loss_that_is_told(batch, data):
 @given(batches(), st.data())
 def test_micro_batches_in_any_order_are_the_same_as_one(batch, data):
     groups, now = batch
-    whole, parts = Batch(groups, CLIP), Batch(groups, CLIP)
+    whole = Batch(groups, CLIP)
+    parts = Batch(groups, CLIP)
     expected = whole.derivative(range(len(whole.rows)), now)
     ends = np.cumsum([mask.sum() for mask in whole.trained])[:-1]
-    of_row, now_of_row = np.split(expected, ends), np.split(now, ends)
+    of_row = np.split(expected, ends)
+    now_of_row = np.split(now, ends)
     for place in data.draw(st.permutations(range(len(whole.rows)))):
         got = parts.derivative([place], now_of_row[place])
         np.testing.assert_allclose(got, of_row[place])
@@ -73,7 +75,8 @@ def test_a_rollout_without_a_score_counts_for_nothing():
 
 
 def test_a_truncated_rollout_counts_for_the_mean_of_its_group_and_is_not_trained_on():
-    group, whole = group_of([1, 0, 0], [True, False, False]), group_of([1, 0, 0])
+    group = group_of([1, 0, 0], [True, False, False])
+    whole = group_of([1, 0, 0])
     batch = Batch([group])
     assert batch.rows == group.tokens[1:]
     assert batch.tokens == sum(mask.sum() for mask in group.trained[1:])
@@ -94,6 +97,7 @@ def test_the_clip_ends_only_what_leads_further_away(away):
     batch = Batch(groups, CLIP)
     derivative = batch.derivative([0, 1], sampled(groups) + np.log1p(away))
     first = groups[0].trained[0].sum()
-    bad, good = derivative[:first].any(), derivative[first:].any()
+    bad = derivative[:first].any()
+    good = derivative[first:].any()
     assert (bad, good) == ((True, False) if away > 0 else (False, True))
     assert 0 < batch.measures().clipped < 1

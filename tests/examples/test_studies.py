@@ -38,7 +38,8 @@ def study(tmp_path, monkeypatch):
         return {"true": 0.5 + 0.01 * (seed % 10) - 0.2 * (arm == "b"), "reward": 1.0}
 
     settings = {"tokens": 5}
-    tasks, metrics = ("gcd", "lcm"), ("true", "reward")
+    tasks = ("gcd", "lcm")
+    metrics = ("true", "reward")
     out = [("b", "lcm")]
     return cells.Study(
         "study", ("a", "b"), tasks, metrics, run, lambda _: settings, left_out=out
@@ -63,7 +64,8 @@ def test_cells_are_kept_and_the_table_pairs_equal_seeds(study, tmp_path, monkeyp
 
 def test_a_study_of_places_has_a_table_of_their_scores(study):
     def run(arm, task, seed):
-        first, last = (seed - 100) / 10, 0.5 if arm == "a" else 0.7
+        first = (seed - 100) / 10
+        last = 0.5 if arm == "a" else 0.7
         return {"true": 0.0, "reward": 0.0, "curve": [[first, 0.0], [last, 0.25]]}
 
     study = dataclasses.replace(study, run=run, places=("easy", "hard"), left_out=())

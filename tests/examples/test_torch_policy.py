@@ -43,7 +43,8 @@ def batch_of(seed):
 
 def loss_and_entropy(model, groups, tokens):
     """Compute them from whole rows, as the formulas of grpo.py stand there."""
-    loss, entropy = 0.0, 0.0
+    loss = 0.0
+    entropy = 0.0
     for group in groups:
         for i, advantage in enumerate(advantages(group.scores)):
             if group.has_zero_advantage[i]:
@@ -87,7 +88,8 @@ def test_a_policy_that_was_saved_takes_the_same_next_step(folder, tmp_path):
         policy.backward(batch.rows, batch.trained, batch.derivative)
         policy.step(1e-2)
 
-    first, second = TorchPolicy(folder), TorchPolicy(folder)
+    first = TorchPolicy(folder)
+    second = TorchPolicy(folder)
     step(first)
     first.save(tmp_path / "saved")
     second.load(tmp_path / "saved")

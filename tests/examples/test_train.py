@@ -17,7 +17,8 @@ from tests.examples.policies import AnswerPolicy, load_policy
 from tests.support.documents import ROOT
 from tests.support.parts import ENTRY, free_port
 
-STEPS, GUARD_S = 30, 120.0
+STEPS = 30
+GUARD_S = 120.0
 TASK = "letter_counting"
 WITHOUT_TORCH = """
 import sys
@@ -47,7 +48,8 @@ class Programs:
     """Starts them, each by itself, and kills those that are left."""
 
     def __init__(self, model, running):
-        self._model, self._running = model, running
+        self._model = model
+        self._running = running
         self._api = free_port()
         server = ChildProgram("tests.examples.policies", str(model))
         running.callback(server.stop)

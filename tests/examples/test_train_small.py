@@ -121,7 +121,8 @@ def test_it_learns_what_is_rewarded_and_the_same_from_the_same_seed(
 
 @pytest.mark.parametrize("value", [None, 0.5])
 def test_groups_without_variance_cost_tokens_and_teach_nothing(policy, value):
-    before, told = weights(policy), []
+    before = weights(policy)
+    told = []
     steps = trained(
         policy,
         lambda item, texts: [value] * len(texts),

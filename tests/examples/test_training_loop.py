@@ -28,7 +28,8 @@ def group_for(policy, scores=(0, 1)):
 
 class Source:
     def __init__(self, policy):
-        self.policy, self.steps = policy, []
+        self.policy = policy
+        self.steps = []
 
     def next_batch(self, step):
         self.steps.append(step)
@@ -39,7 +40,8 @@ class Server:
     """Counts the weights that it was given; at some number the trainer is killed."""
 
     def __init__(self, killed_at=None):
-        self.taken, self._killed_at = 0, killed_at
+        self.taken = 0
+        self._killed_at = killed_at
 
     def hand_over(self, policy):
         self.taken += 1
@@ -62,7 +64,9 @@ class ForeignSource(Source):
 
 def trained(folder, steps, source_of=Source, server=None, policy=None, **changes):
     """Train a new policy from what is in a folder; return steps, server and source."""
-    policy, server, seen = policy or AnswerPolicy(), server or Server(), []
+    policy = policy or AnswerPolicy()
+    server = server or Server()
+    seen = []
     plan = Plan(steps, **{"learning_rate": 0.1, "checkpoint_every": 2, **changes})
     source = source_of(policy)
     train(policy, source, server, plan, Checkpoints(folder), tell=seen.append)

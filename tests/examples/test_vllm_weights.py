@@ -26,9 +26,11 @@ class VllmCalls:
     """What a vLLM in its development mode was told, and what it answers."""
 
     def __init__(self, folder, root=None, **statuses):
-        self.seen, self.files = [], []
+        self.seen = []
+        self.files = []
         self._model = {"id": "its-model", "root": str(root or folder)}
-        self._folder, self._statuses = folder, statuses
+        self._folder = folder
+        self._statuses = statuses
         self.busy_for = 2
         """So often is its cache in use."""
 
