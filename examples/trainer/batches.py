@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 import numpy as np
 
+from examples.trainer.grpo import Group
 from examples.trainer.policy import TrainingError
 
 logger = logging.getLogger(__name__)
@@ -30,29 +31,6 @@ FIRST_WAIT_S = 0.02
 LONGEST_WAIT_S = 0.5
 REQUEST_TIMEOUT_S = 60.0
 REMIND_EVERY_S = 60.0
-
-
-@dataclass(frozen=True)
-class Group:
-    """Rollouts of one item.
-
-    Attributes:
-        tokens: G lists of token ids, prompt and completion together.
-        trained: G arrays of bool, as long as the rows: which tokens were generated.
-        logprobs: G arrays of float32, as long as the rows: the log-probability that
-            each generated token was sampled with. Elsewhere they mean nothing.
-        scores: Shape (G,), finite.
-        has_zero_advantage: Shape (G,), bool: the environment wants this rollout not
-            trained on; it was truncated.
-        temperature: That it was sampled with, above 0.
-    """
-
-    tokens: list[list[int]]
-    trained: list[np.ndarray]
-    logprobs: list[np.ndarray]
-    scores: np.ndarray
-    has_zero_advantage: np.ndarray
-    temperature: float = 1.0
 
 
 @dataclass(frozen=True)

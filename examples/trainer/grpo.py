@@ -28,13 +28,34 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from examples.trainer.batches import Group
-
 SAME = 1e-6
 """Scores of a group whose standard deviation is below this are equal."""
 
 MOST_LOG_RATIO = 20.0
 """Its size; the ratio of a token that is further away would leave no other one seen."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rollouts of one item.
+
+    Attributes:
+        tokens: G lists of token ids, prompt and completion together.
+        trained: G arrays of bool, as long as the rows: which tokens were generated.
+        logprobs: G arrays of float32, as long as the rows: the log-probability that
+            each generated token was sampled with. Elsewhere they mean nothing.
+        scores: Shape (G,), finite.
+        has_zero_advantage: Shape (G,), bool: the environment wants this rollout not
+            trained on; it was truncated.
+        temperature: That it was sampled with, above 0.
+    """
+
+    tokens: list[list[int]]
+    trained: list[np.ndarray]
+    logprobs: list[np.ndarray]
+    scores: np.ndarray
+    has_zero_advantage: np.ndarray
+    temperature: float = 1.0
 
 
 @dataclass(frozen=True)

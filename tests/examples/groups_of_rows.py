@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from examples.trainer.batches import Group
+from examples.trainer.grpo import Group
 
 
 def group_of(scores, zero=None, size=6, seed=0):

@@ -54,8 +54,9 @@ class LlamaSampler:
             return_dict_in_generate=True,
         )
         ids = made.sequences[:, len(prompt) :]
-        told = torch.stack(made.logits, 1).log_softmax(-1)
-        told = told.gather(-1, ids[..., None])[..., 0]
+        told = self._model.compute_transition_scores(
+            made.sequences, made.logits, normalize_logits=True
+        )
         ends = [[*row, end_id].index(end_id) + 1 for row in ids.tolist()]
         rows = zip(ids.tolist(), told.tolist(), ends, strict=True)
         return [(row[:end], logprobs[:end]) for row, logprobs, end in rows]
