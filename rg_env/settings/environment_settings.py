@@ -210,7 +210,7 @@ class EvaluationSettings(CheckedModel):
     eval_completions: Annotated[Rollouts, Affects.EVAL_COMPLETIONS] = 1
     """Completions for each item"""
     eval_system_prompt: Annotated[Text | None, Affects.EVAL_COMPLETIONS] = None
-    """System prompt; `published`: that of the published results"""
+    """System prompt, or `published` for that of the published results"""
     eval_temperature: Annotated[Temperature, Affects.EVAL_COMPLETIONS] = 0.0
     """Sampling temperature"""
     eval_max_token_length: Annotated[Tokens | None, Affects.EVAL_COMPLETIONS] = None
