@@ -44,21 +44,46 @@ def history_of(model):
     return [json.loads(line) for line in lines]
 
 
+def command_lines(model, api_port, server):
+    """Return the arguments of Python for each program, by its name."""
+    api = f"http://127.0.0.1:{api_port}"
+    changes = {
+        "env.tokenizer_name": model,
+        "env.rollout_server_url": api,
+        "env.tasks": TASK,
+        # The right answer is mostly 1, which the policy can learn.
+        "env.task_params": {TASK: {"min_words": 2, "max_words": 3}},
+        "env.complexity_mode": None,
+        "env.num_workers": 1,
+        "env.ensure_scores_are_not_same": False,
+        "env.data_dumps_dir": model.with_name("dumps"),
+        "openai.base_url": f"{server}/v1",
+    }
+    config = ROOT / "examples" / "serve_trainer.yaml"
+    serve = [ENTRY, "serve", "--config", config]
+    places = ["--model", model, "--api", api, "--server", server]
+    numbers = [f"--steps={STEPS}", "--learning-rate=20", "--checkpoint-every=3"]
+    return {
+        "api": [ENTRY, "run-api", "--port", api_port],
+        "serve": [*serve, *(f"--{name}={value}" for name, value in changes.items())],
+        "trainer": ["-c", WITHOUT_TORCH, *places, *numbers],
+    }
+
+
 class Programs:
     """Starts them, each by itself, and kills those that are left."""
 
     def __init__(self, model, running):
         self._model = model
         self._running = running
-        self._api = free_port()
         server = ChildProgram("tests.examples.policies", str(model))
         running.callback(server.stop)
-        self._server = server.wait_for_url()
+        self._lines = command_lines(model, free_port(), server.wait_for_url())
 
-    def start(self, name, *argv):
-        """Start a Python program whose words go to a file of this name."""
+    def start(self, name):
+        """Start a program whose words go to a file of its name."""
         log = self._running.enter_context(self._model.with_name(name).open("a"))
-        words = [sys.executable, *map(str, argv)]
+        words = [sys.executable, *map(str, self._lines[name])]
         process = subprocess.Popen(words, stdout=log, stderr=log, cwd=ROOT)
         self._running.callback(process.wait)
         self._running.callback(process.kill)
@@ -66,38 +91,6 @@ class Programs:
 
     def said(self, name):
         return self._model.with_name(name).read_text()
-
-    def start_api(self):
-        return self.start("api", ENTRY, "run-api", "--port", self._api)
-
-    def start_serve(self):
-        changes = {
-            "env.tokenizer_name": self._model,
-            "env.rollout_server_url": f"http://127.0.0.1:{self._api}",
-            "env.tasks": TASK,
-            # The right answer is mostly 1, which the policy can learn.
-            "env.task_params": {TASK: {"min_words": 2, "max_words": 3}},
-            "env.complexity_mode": None,
-            "env.num_workers": 1,
-            "env.ensure_scores_are_not_same": False,
-            "env.data_dumps_dir": self._model.with_name("dumps"),
-            "openai.base_url": f"{self._server}/v1",
-        }
-        words = [f"--{name}={value}" for name, value in changes.items()]
-        config = ROOT / "examples" / "serve_trainer.yaml"
-        return self.start("serve", ENTRY, "serve", "--config", config, *words)
-
-    def start_trainer(self):
-        words = {
-            "--model": self._model,
-            "--api": f"http://127.0.0.1:{self._api}",
-            "--server": self._server,
-            "--steps": STEPS,
-            "--learning-rate": 20,
-            "--checkpoint-every": 3,
-        }
-        argv = [word for pair in words.items() for word in pair]
-        return self.start("trainer", "-c", WITHOUT_TORCH, *argv)
 
     def until_step(self, step, trainer):
         """Wait until it has taken a step; return how many it has."""
@@ -114,18 +107,18 @@ class Programs:
 def test_four_programs_started_in_any_order_train_and_go_on_after_each_end(model):
     with contextlib.ExitStack() as running:
         programs = Programs(model, running)
-        trainer = programs.start_trainer()
-        serve = programs.start_serve()
-        api = programs.start_api()
+        trainer = programs.start("trainer")
+        serve = programs.start("serve")
+        api = programs.start("api")
 
         killed_at = programs.until_step(8, trainer)
         trainer.kill()
-        trainer = programs.start_trainer()
+        trainer = programs.start("trainer")
         programs.until_step(killed_at + 2, trainer)
 
         serve.kill()
         serve.wait()
-        programs.start_serve()
+        programs.start("serve")
         killed_at = len(history_of(model))
         programs.until_step(killed_at + 4, trainer)
 
@@ -133,12 +126,12 @@ def test_four_programs_started_in_any_order_train_and_go_on_after_each_end(model
         assert trainer.wait(GUARD_S) == 128 + signal.SIGINT
         assert "ended; the same command goes on" in programs.said("trainer")
         done = len(history_of(model))
-        trainer = programs.start_trainer()
+        trainer = programs.start("trainer")
 
         programs.until_step(done + 2, trainer)
         api.kill()
         api.wait()
-        programs.start_api()
+        programs.start("api")
         assert trainer.wait(GUARD_S) == 0, programs.said("trainer")
         assert f"going on after step {done}" in programs.said("trainer")
     rows = history_of(model)
