@@ -1,29 +1,21 @@
 """Batches as the real Atropos API hands them out."""
 
 import json
+from unittest.mock import Mock
 
 import pytest
 
 from examples.trainer.batches import MASKED, BatchShape, BatchSource, read_group
 from examples.trainer.policy import TrainingError
+from examples.trainer.training_loop import EndedError
 from tests.support.real_api import ENVIRONMENT, SIZE, RealApi, group
 
 SHAPE = BatchShape(group_size=SIZE, groups=1, max_token_len=256)
 
 
-class EndedError(Exception):
-    pass
-
-
 def ends_after(times):
     """Return what ends the waiting when it was called so often."""
-    calls = iter(range(times))
-
-    def check():
-        if next(calls, None) is None:
-            raise EndedError
-
-    return check
+    return Mock(side_effect=[*[None] * times, EndedError])
 
 
 @pytest.fixture

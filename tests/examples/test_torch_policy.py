@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from examples.trainer.grpo import Batch, advantages
+from examples.trainer.grpo import Batch
 from tests.examples.groups_of_rows import group_of
 
 torch = pytest.importorskip("torch")
@@ -31,60 +31,53 @@ def folder(tmp_path):
 
 
 def batch_of(seed):
-    """Return groups of several lengths and temperatures, and their batch."""
+    """Return a batch of rows of several lengths and temperatures."""
     scores = np.random.default_rng(seed).random((3, 4))
     zero = [False, False, True, False]
     groups = [
         dataclasses.replace(group_of(row, zero, size=19, seed=n), temperature=heat)
         for n, (row, heat) in enumerate(zip(scores, (1.0, 0.7, 1.3), strict=True))
     ]
-    return groups, Batch(groups)
+    return Batch(groups)
 
 
-def loss_and_entropy(model, groups, tokens):
-    """Compute them from whole rows, as the formulas of grpo.py stand there."""
-    loss = 0.0
+def backward(model, batch):
+    """Compute the gradient row by row, without padding; return the mean entropy."""
     entropy = 0.0
-    for group in groups:
-        for i, advantage in enumerate(advantages(group.scores)):
-            if group.has_zero_advantage[i]:
-                continue
-            ids = torch.tensor([group.tokens[i]])
-            logits = model(input_ids=ids).logits[0, :-1] / group.temperature
-            told = logits.log_softmax(-1)
-            mask = torch.tensor(group.trained[i][1:])
-            now = told.gather(1, ids[0, 1:, None])[:, 0][mask]
-            ratio = (now - torch.tensor(group.logprobs[i][1:])[mask]).exp()
-            held = ratio.clamp(0.8, 1.2)
-            loss -= torch.minimum(ratio * advantage, held * advantage).sum() / tokens
-            entropy -= (told.exp() * told).sum(-1)[mask].sum().item() / tokens
-    return loss, entropy
+    for place, row in enumerate(batch.rows):
+        ids = torch.tensor(row)
+        is_trained = torch.tensor(batch.trained[place])[1:]
+        logits = model(input_ids=ids[None]).logits[0, :-1] / batch.temperatures[place]
+        told = logits.log_softmax(-1)[is_trained]
+        now = told.gather(1, ids[1:][is_trained, None])[:, 0]
+        now.backward(torch.tensor(batch.derivative([place], now.detach().numpy())))
+        entropy -= (told.exp() * told).sum().item() / batch.tokens
+    return entropy
 
 
-def test_one_pass_in_micro_batches_has_the_gradient_of_the_loss(folder):
+def test_one_pass_in_micro_batches_has_the_gradient_of_single_rows(folder):
     from examples.trainer.torch_policy import TorchPolicy
 
     policy = TorchPolicy(folder, tokens_at_once=64)
-    groups, batch = batch_of(0)
+    batch = batch_of(0)
     entropy = policy.backward(
         batch.rows, batch.trained, batch.derivative, batch.temperatures
     )
     weights = list(policy._model.parameters())
     found = [weight.grad.clone() for weight in weights]
     policy._model.zero_grad()
-    loss, right_entropy = loss_and_entropy(policy._model, groups, batch.tokens)
-    loss.backward()
+    by_row = batch_of(0)
+    assert entropy == pytest.approx(backward(policy._model, by_row), abs=1e-4)
     for gradient, weight in zip(found, weights, strict=True):
         torch.testing.assert_close(gradient, weight.grad, atol=1e-6, rtol=1e-4)
-    assert batch.measures().loss == pytest.approx(float(loss.detach()), abs=1e-5)
-    assert entropy == pytest.approx(right_entropy, abs=1e-4)
+    assert batch.measures().loss == pytest.approx(by_row.measures().loss, abs=1e-5)
 
 
 def test_a_policy_that_was_saved_takes_the_same_next_step(folder, tmp_path):
     from examples.trainer.torch_policy import TorchPolicy
 
     def step(policy):
-        _, batch = batch_of(1)
+        batch = batch_of(1)
         policy.backward(batch.rows, batch.trained, batch.derivative)
         policy.step(1e-2)
 
