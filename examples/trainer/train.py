@@ -74,10 +74,13 @@ def read_options(argv: Sequence[str] | None = None) -> argparse.Namespace:
     return options
 
 
-@contextlib.contextmanager
-def ended_between_steps() -> Iterator[Callable[[], None]]:
-    """Yield what raises `EndedError` after Ctrl-C or SIGTERM; a second ends at once."""
-    came = []
+def ended_between_steps() -> Callable[[], None]:
+    """Take over Ctrl-C and SIGTERM; return what raises `EndedError` after one.
+
+    A second one ends the program at once.
+    """
+    came: list[int] = []
+    signals = (signal.SIGINT, signal.SIGTERM)
 
     def note(number: int, frame: object) -> None:
         came.append(number)
@@ -89,13 +92,9 @@ def ended_between_steps() -> Iterator[Callable[[], None]]:
         if came:
             raise EndedError(came[0])
 
-    signals = (signal.SIGINT, signal.SIGTERM)
-    before = {each: signal.signal(each, note) for each in signals}
-    try:
-        yield check
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+    for each in signals:
+        signal.signal(each, note)
+    return check
 
 
 @contextlib.contextmanager
@@ -125,7 +124,8 @@ def run(
     """
     folder = options.checkpoints
     folder.mkdir(parents=True, exist_ok=True)
-    with ended_between_steps() as check, taken(options.model, folder):
+    with taken(options.model, folder):
+        check = ended_between_steps()
         shape = BatchShape(
             group_size=options.group_size,
             groups=options.groups,
