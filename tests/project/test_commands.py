@@ -151,7 +151,8 @@ def test_small_models_are_trained_in_an_environment_made_anew(clone, monkeypatch
     with ThreadPoolExecutor() as beside:
         learning = beside.submit(run, clone, "make", "train-small", "ARGS=60000")
         install = (".venv-torch/bin/pip", "install", "--quiet", "--no-compile")
-        run(clone, *install, ".[trl]", "aiohttp", "orjson")
+        needed = ("-r", "examples/trainer/requirements.txt")
+        run(clone, *install, *needed, ".[trl]", "aiohttp", "orjson")
         run(clone, ".venv-torch/bin/python", "-c", SMALL_MODEL)
         monkeypatch.setenv("MODEL", "data/small")
         grpo = (".venv-torch/bin/python", "examples/trl/grpo.py", *ONE_STEP.split())
