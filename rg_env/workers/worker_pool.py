@@ -189,7 +189,7 @@ class WorkerPool:
         if missing is None:
             return ()
         of_the_kernel = [x for x in hardening.UNPROTECTED if x not in missing]
-        return ("limits", *of_the_kernel, *(["audit"] if missing else []))
+        return ("limits", *of_the_kernel)
 
     def submit(
         self,

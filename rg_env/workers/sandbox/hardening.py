@@ -11,7 +11,6 @@ Denied, by layer:
     seccomp   processes, threads, programs, sockets, signals to others, tracing, changes
               of modes, owners and times of files, and everything else that is not in
               its table
-    audit     without landlock or seccomp: the same, but only for Python code
 
 Covered elsewhere: process_state.py resets state for the next call. fork_server.py
 starts the process without the keys of the run. Deadlines limit the CPU time of a call.
@@ -22,7 +21,7 @@ next call of its worker (`Trust.max_calls` bounds these calls); a false score be
 and 1, which code in the worker can always send; faults of the kernel.
 
 A denied call fails with PermissionError; only the limit on CPU time ends the worker. If
-the kernel lacks a layer or denies its use, the owner of the pool gets the reason.
+the kernel lacks a layer or denies its use, the pool warns with the reason.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ import resource
 from collections.abc import Callable
 from pathlib import Path
 
-from rg_env.workers.sandbox import audit_hook, landlock, seccomp
+from rg_env.workers.sandbox import landlock, seccomp
 from rg_env.workers.sandbox.landlock import OWN, READ, Right
 
 # CPU time of a worker process; at half of this, the worker ends after a call.
@@ -47,8 +46,8 @@ _LIMITS = {
 }
 
 UNPROTECTED = {
-    "landlock": "files are guarded from Python code only",
-    "seccomp": "processes, sockets and signals are guarded from Python code only",
+    "landlock": "a job can read and write files",
+    "seccomp": "a job can start processes, open sockets and send signals",
 }
 """The consequence of a missing layer."""
 
@@ -86,7 +85,4 @@ def harden(
             apply()
         except OSError as error:
             missing[layer] = str(error)
-    if missing:
-        scratch = [os.path.realpath(folder)] if has_scratch else []
-        audit_hook.install(readable, (os.devnull, *scratch), os.getpid())
     return missing
