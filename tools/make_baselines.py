@@ -29,7 +29,7 @@ from rg_env.reward.score import ScoringRules
 from rg_env.stream.group_scorer import GroupScorer, ScoringUnavailableError
 from rg_env.stream.item import Item
 from rg_env.stream.sampler import entry_seed
-from rg_env.workers.pool_errors import DeadlineExceededError, JobError, WorkerDiedError
+from rg_env.workers.call import DeadlineExceededError, JobError, WorkerDiedError
 from rg_env.workers.worker_pool import WorkerPool
 from tools.tables import table_text
 from tools.trivial_baselines.forest import Forest

@@ -37,7 +37,7 @@ from rg_env.reward.score import ScoringRules
 from rg_env.task_rules import table
 from rg_env.task_rules.reading.formulas import as_formula, read_formula
 from rg_env.task_rules.rules import Entry
-from rg_env.workers.pool_errors import PoolError
+from rg_env.workers.call import PoolError
 from rg_env.workers.worker_pool import WorkerPool
 from tools.answer_texts.sampled_items import SampledItem, right_answer
 from tools.answer_texts.surely_wrong import is_wrong

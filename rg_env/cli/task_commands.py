@@ -53,7 +53,7 @@ from rg_env.stream.task_selection import (
     unknown_task,
 )
 from rg_env.task_rules.table import solution
-from rg_env.workers.pool_errors import PoolError
+from rg_env.workers.call import PoolError
 from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)

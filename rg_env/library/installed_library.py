@@ -16,7 +16,7 @@ from rg_env.library import worker_jobs
 from rg_env.library.registry import OWN_CATEGORY, LibraryDescription
 from rg_env.library.scales import Scale
 from rg_env.task_rules.table import no_scale_reason
-from rg_env.workers.pool_errors import DeadlineExceededError, JobError, PreloadError
+from rg_env.workers.call import DeadlineExceededError, JobError, PreloadError
 from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)

@@ -21,13 +21,14 @@ from rg_env.library.datasets import (
 from rg_env.library.registry import TASKS
 from rg_env.reward.score import DEFAULT_RULES, ScoringRules
 from rg_env.task_rules.rules import Entry
-from rg_env.workers.pool_errors import (
+from rg_env.workers.call import (
     DeadlineExceededError,
     JobError,
     PoolError,
+    Trust,
     WorkerLostError,
 )
-from rg_env.workers.worker_pool import Trust, WorkerPool
+from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 

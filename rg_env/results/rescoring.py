@@ -35,7 +35,7 @@ from rg_env.run.loop import Part, Run, Window
 from rg_env.stream.group_scorer import GroupScorer, ScoringUnavailableError
 from rg_env.stream.item import Item
 from rg_env.task_rules.rules import MIXTURE
-from rg_env.workers.pool_errors import (
+from rg_env.workers.call import (
     PoolClosedError,
     PoolError,
     PreloadError,

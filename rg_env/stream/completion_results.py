@@ -21,7 +21,7 @@ from rg_env.reward.extraction import AnswerFormat, Extraction, extract_answer
 from rg_env.reward.score import UNSCORED, Score
 from rg_env.stream.group_scorer import GroupScorer
 from rg_env.stream.item import Item, LostItemError
-from rg_env.workers.pool_errors import PoolError, PreloadError
+from rg_env.workers.call import PoolError, PreloadError
 from rg_env.workers.worker_pool import WorkerPool, run_blocking
 
 logger = logging.getLogger(__name__)

@@ -35,7 +35,7 @@ from rg_env.stream.item import Item, ItemMaker, digest_of
 from rg_env.stream.sampler import evaluation_seeds
 from rg_env.stream.task_selection import TaskChoice
 from rg_env.task_rules.table import rules_of
-from rg_env.workers.pool_errors import PoolClosedError, PoolError, WorkerLostError
+from rg_env.workers.call import PoolClosedError, PoolError, WorkerLostError
 from rg_env.workers.worker_pool import WorkerPool, run_blocking
 
 logger = logging.getLogger(__name__)

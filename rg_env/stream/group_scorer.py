@@ -24,13 +24,14 @@ from rg_env.library.datasets import ANSWER_DEADLINE_S
 from rg_env.library.registry import TASKS
 from rg_env.reward.score import DEFAULT_RULES, Score, ScoringRules, read_rows
 from rg_env.task_rules.table import RUNNING
-from rg_env.workers.pool_errors import (
+from rg_env.workers.call import (
     DeadlineExceededError,
     PoolError,
+    Trust,
     WorkerDiedError,
     WorkerLostError,
 )
-from rg_env.workers.worker_pool import Trust, WorkerPool, run_blocking
+from rg_env.workers.worker_pool import WorkerPool, run_blocking
 
 MOST_ANSWERS = 256  # of one call of a worker
 MAX_REPLY_BYTES = 2**16  # with their scores, some forty bytes each

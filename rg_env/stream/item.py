@@ -28,7 +28,7 @@ from rg_env.reward.score import DEFAULT_RULES, ScoringRules
 from rg_env.stream.group_scorer import GroupScorer, WorkerSource
 from rg_env.stream.sampler import EVALUATION_BIT, MAX_ENTRY_SEED, Split
 from rg_env.task_rules.table import solution
-from rg_env.workers.pool_errors import (
+from rg_env.workers.call import (
     DeadlineExceededError,
     JobError,
     PoolError,

@@ -27,7 +27,7 @@ from rg_env.stream.draws import Draw, Stream, prepare_stream
 from rg_env.stream.evaluation_items import EvaluationItems, wanted_items
 from rg_env.stream.item import Item, ItemMaker
 from rg_env.stream.task_selection import StreamSettings
-from rg_env.workers.pool_errors import WorkerLostError
+from rg_env.workers.call import WorkerLostError
 from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)

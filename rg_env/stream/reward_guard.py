@@ -25,9 +25,9 @@ from typing import Any
 from rg_env.errors import SettingError, on_one_line, shown
 from rg_env.library.own_tasks import imported
 from rg_env.logs import is_sampled
-from rg_env.workers.pool_errors import PoolError, PreloadError
+from rg_env.workers.call import PoolError, PreloadError, Trust
 from rg_env.workers.sandbox import hardening
-from rg_env.workers.worker_pool import Trust, WorkerPool
+from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 

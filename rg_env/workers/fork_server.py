@@ -23,12 +23,17 @@ import sys
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
+from rg_env.workers.call import (
+    NotStartedError,
+    PoolClosedError,
+    PreloadError,
+    Worker,
+    WorkerLostError,
+)
 from rg_env.workers.fork_server_program import COMMAND, FORK, KILL, Order
-from rg_env.workers.pool_errors import PoolClosedError, PreloadError, WorkerLostError
 from rg_env.workers.sandbox import hardening, scratch_folder
 from rg_env.workers.wire import MAX_REPLY_BYTES, Channel, Frame
 
@@ -95,18 +100,6 @@ def _new_ends() -> Iterator[tuple[socket.socket, socket.socket]]:
             undo.pop_all()
 
 
-class NotStartedError(Exception):
-    """The worker ended before the job began, so another one may run the call."""
-
-
-class Forked(NamedTuple):
-    """A worker that is ready for a call; `kill` ends it and its process group."""
-
-    channel: Channel
-    kill: Callable[[], None]
-    pid: int
-
-
 class ForkServer:
     """Forks workers from a process that it keeps alive.
 
@@ -122,7 +115,7 @@ class ForkServer:
         self._lock = threading.Lock()
         self._process: _ServerProcess | None = None
 
-    def fork(self) -> Forked:
+    def fork(self) -> Worker:
         """Return a worker that is ready for a call; start the process if needed.
 
         Raises:
@@ -203,7 +196,7 @@ class _ServerProcess:
             self._process = _start(order)
             undo.pop_all()
 
-    def fork(self) -> tuple[Forked, Mapping[str, str]]:
+    def fork(self) -> tuple[Worker, Mapping[str, str]]:
         """Request a worker, wait until it is ready, and return its missing layers, too.
 
         Raises:
@@ -225,7 +218,7 @@ class _ServerProcess:
             raise
         # It has run no job yet, so it is trusted.
         pid, missing_layers = json.loads(ready.body)
-        return Forked(channel, kill, pid), missing_layers
+        return Worker(channel, kill, pid), missing_layers
 
     def close(self) -> None:
         """End the process and keep its report; may be called twice, from any thread."""
@@ -251,14 +244,14 @@ class _ServerProcess:
         """Return the error of a closed process that never forked a worker."""
         if self._report:
             return PreloadError(*json.loads(self._report))
-        if isinstance(error, TimeoutError):
-            return PreloadError("", f"was not done after {START_LIMIT_S:g} s")
+        program = "the process that starts workers"
         status = self._process.returncode
+        if isinstance(error, TimeoutError):
+            return PreloadError("", f"{program} was not done after {START_LIMIT_S:g} s")
         if status < 0:  # a signal may come from elsewhere, so the import may be fine
             name = signal.strsignal(-status)
-            how = f"was ended by signal {-status} ({name})"
-            return NotStartedError(f"the process that starts workers {how}")
-        return PreloadError("", f"ended with status {status}")
+            return NotStartedError(f"{program} was ended by signal {-status} ({name})")
+        return PreloadError("", f"{program} ended with status {status}")
 
     def _kill(self, number: int) -> None:
         """Request the kill of a worker; without a fork server it is dead already."""

@@ -16,7 +16,7 @@ from rg_env.demo.child_process import ChildError
 from rg_env.errors import LibraryError, SettingError
 from rg_env.installation import InstallationError
 from rg_env.library.datasets import OwnTaskError
-from rg_env.workers.pool_errors import JobError, WorkerDiedError
+from rg_env.workers.call import JobError, WorkerDiedError
 from tests.support.parts import REPO_ROOT
 
 IN_LIBRARY = 'File "/x/site-packages/reasoning_gym/games/maze.py", line 3, in f\n'

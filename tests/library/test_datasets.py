@@ -9,7 +9,7 @@ import pytest
 from rg_env.errors import SettingError
 from rg_env.library import datasets, registry
 from rg_env.library.datasets import UnusableEntryError, kept_dataset
-from rg_env.workers.pool_errors import JobError
+from rg_env.workers.call import JobError
 
 SAMPLE = ["chain_sum", "survo", "acre", "gsm_symbolic"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from rg_env.library import worker_jobs
 from rg_env.library.own_tasks import checked
-from rg_env.workers.pool_errors import JobError
+from rg_env.workers.call import JobError
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.worker_attacks import run_script
 

@@ -19,7 +19,7 @@ from rg_env.stream.evaluation_items import (
 from rg_env.stream.item import Item, ItemMaker
 from rg_env.stream.sampler import MAX_ATTEMPTS
 from rg_env.stream.task_selection import StreamSettings, TaskChoice
-from rg_env.workers.pool_errors import WorkerLostError
+from rg_env.workers.call import WorkerLostError
 
 SCALES = load_shipped().scales
 CHOICES = [TaskChoice(task) for task in ("acre", "gcd", "lcm", "maze")]

@@ -13,7 +13,7 @@ from rg_env.reward.score import ScoringRules
 from rg_env.stream import group_scorer
 from rg_env.stream.group_scorer import GroupScorer
 from rg_env.stream.item import Item
-from rg_env.workers import worker_pool
+from rg_env.workers.call import Trust
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.parts import ENTRY_OF_FOUR as OF_FOUR
 from tests.support.parts import Exact
@@ -36,7 +36,7 @@ def odd_jobs(monkeypatch):
     [("countdown", {}), ("composite", {"source_dataset": "n_queens"})],
 )
 def test_code_that_ran_in_a_scorer_spoils_no_other_group(monkeypatch, task, metadata):
-    once = functools.partial(worker_pool.Trust, max_calls=1)
+    once = functools.partial(Trust, max_calls=1)
     monkeypatch.setattr(group_scorer, "Trust", once)
     entry = {"question": "2 + 2?", "answer": "4", "metadata": metadata}
     answers = [("gcd", "5"), (task, jobs_for_items.TAKEOVER), (task, "5"), ("gcd", "5")]

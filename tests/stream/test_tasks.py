@@ -14,7 +14,7 @@ from rg_env.errors import LibraryError, SettingError
 from rg_env.executor import LOOP
 from rg_env.stream import prefetch
 from rg_env.stream.evaluation_items import SEED, SIZE, load_preset
-from rg_env.workers.pool_errors import (
+from rg_env.workers.call import (
     DeadlineExceededError,
     JobError,
     WorkerDiedError,

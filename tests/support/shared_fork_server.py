@@ -7,8 +7,8 @@ nothing of another.
 
 import threading
 
+from rg_env.workers.call import PoolClosedError
 from rg_env.workers.fork_server import ForkServer
-from rg_env.workers.pool_errors import PoolClosedError
 
 
 class LentForkServer:
@@ -31,8 +31,7 @@ class LentForkServer:
                 self._workers.append(worker)
                 if not self.closed:
                     return worker
-            worker.kill()
-            worker.channel._stream.close()
+            worker.close()
         raise PoolClosedError("the pool is closed")
 
     def close(self):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rg_env.workers.pool_errors import JobError
+from rg_env.workers.call import JobError
 from rg_env.workers.worker_pool import WorkerPool
 
 ROOT = Path(__file__).resolve().parents[2]

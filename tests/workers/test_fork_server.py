@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rg_env.workers.pool_errors import PreloadError
+from rg_env.workers.call import PreloadError
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.worker_attacks import (
     LONG_S,
@@ -63,7 +63,7 @@ def test_a_function_that_is_preloaded_is_given_the_rest_of_its_name():
 def test_owner_without_file_handles_gets_an_error_and_can_go_on(tmp_path):
     source = """\
 import math, resource
-from rg_env.workers.pool_errors import WorkerLostError
+from rg_env.workers.call import WorkerLostError
 from rg_env.workers.worker_pool import WorkerPool
 pool = WorkerPool(1)
 limits = resource.getrlimit(resource.RLIMIT_NOFILE)

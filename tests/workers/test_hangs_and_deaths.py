@@ -11,14 +11,14 @@ import time
 
 import pytest
 
-from rg_env.workers import worker_pool
-from rg_env.workers.pool_errors import (
+from rg_env.workers.call import (
     DeadlineExceededError,
     JobError,
+    Trust,
     WorkerDiedError,
     WorkerLostError,
 )
-from rg_env.workers.worker_pool import MAX_ATTEMPTS, Trust
+from rg_env.workers.worker_pool import MAX_ATTEMPTS
 from tests.support.worker_attacks import (
     HANG_IN_C,
     LONG_S,
@@ -53,7 +53,7 @@ def test_hangs_end_at_their_deadline_and_others_go_on():
 def test_worker_that_stands_still_is_ended_and_the_job_not_blamed(
     single, attack, monkeypatch
 ):
-    monkeypatch.setattr(worker_pool, "LEAST_WALL_LIMIT_S", 1.0)
+    monkeypatch.setattr("rg_env.workers.call.LEAST_WALL_LIMIT_S", 1.0)
     with pytest.raises(
         WorkerLostError, match=r"used .* s of CPU time in 1 s: it waits"
     ):
@@ -73,7 +73,7 @@ def test_deadline_does_not_count_the_preparing(single):
 
 
 def test_preparing_that_hangs_is_ended_and_the_job_not_blamed(single, monkeypatch):
-    monkeypatch.setattr(worker_pool, "PREPARING_LIMIT_S", 0.2)
+    monkeypatch.setattr("rg_env.workers.call.PREPARING_LIMIT_S", 0.2)
     trust = Trust(prepare=functools.partial(exec, HANG_IN_C, {}))
     with pytest.raises(
         WorkerLostError, match=r"preparing the job: not done after 0\.2 s"

@@ -6,9 +6,7 @@ import pytest
 
 from rg_env.library import worker_jobs
 from rg_env.reward.score import read_rows
-from rg_env.workers import worker_pool
-from rg_env.workers.pool_errors import WorkerDiedError
-from rg_env.workers.worker_pool import Trust
+from rg_env.workers.call import Trust, WorkerDiedError
 from tests.support.worker_attacks import LONG_S, evaluate, execute, worker_of
 
 CHANNEL = """\
@@ -132,4 +130,4 @@ def test_process_of_brief_calls_is_replaced_after_some(single):
 @pytest.mark.processes
 def test_brief_call_and_others_never_share_a_process(single):
     single.call(exec, SPOIL, {}, deadline_s=LONG_S, trust=BRIEF)
-    assert not is_spoilt(single, worker_pool.BELIEVED)
+    assert not is_spoilt(single, Trust())

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rg_env.reward.score import FormatScores
-from rg_env.workers.pool_errors import JobError
+from rg_env.workers.call import JobError
 from rg_env.workers.wire import (
     MAX_CONTAINERS,
     MAX_DEPTH,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rg_env.workers.pool_errors import DeadlineExceededError, PoolClosedError
+from rg_env.workers.call import DeadlineExceededError, PoolClosedError
 from rg_env.workers.worker_pool import WorkerPool, default_pool_size
 from tests.support.processes import descendants
 from tests.support.worker_attacks import (

@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from rg_env.workers.pool_errors import JobError
+from rg_env.workers.call import JobError
 from rg_env.workers.worker_program import MAX_GROWTH_KIB
 from tests.support.worker_attacks import LONG_S, execute, new_pool, worker_of
 

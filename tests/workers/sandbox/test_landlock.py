@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from rg_env.workers.pool_errors import JobError
+from rg_env.workers.call import JobError
 from tests.support.worker_attacks import ROOT, execute, fails_with
 
 pytestmark = pytest.mark.processes

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from rg_env.workers.pool_errors import WorkerDiedError
+from rg_env.workers.call import WorkerDiedError
 from tests.support.worker_attacks import LONG_S, execute, fails_with
 
 pytestmark = pytest.mark.processes

@@ -1,0 +1,300 @@
+"""One call of a job in a worker process: its limits, its result and its errors.
+
+    PoolError
+    ├── DeadlineExceededError  the job used up its CPU time; its worker was killed
+    ├── WorkerDiedError        the job ended two workers, or made them send an invalid
+    │                          answer
+    ├── JobError               the job raised; the worker lives on
+    ├── WorkerLostError        workers were killed, hung or could not be started
+    │   └── PreloadError       preloading failed
+    └── PoolClosedError        the pool was closed before the call was done
+
+The first three are caused by the job, the others by the machine. A caller that scores
+model text may count the first two against the text, never the others.
+
+A deadline is CPU time, read from the kernel's clock of the worker process. So a job has
+the same time on a busy machine as on an idle one, and a worker cannot forge it. A
+worker that sleeps uses no CPU time; a limit of wall time ends it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import pickle
+import secrets
+import threading
+import time
+import typing
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+import msgspec
+
+from rg_env.errors import RunError, printable
+from rg_env.workers.wire import (
+    MAX_BODY_BYTES,
+    MAX_REPLY_BYTES,
+    Channel,
+    Frame,
+    Message,
+    NoFrameError,
+    unpack,
+)
+from rg_env.workers.worker_program import MAX_DETAIL_CHARS, MAX_MESSAGE_CHARS
+
+# A fork and repeated imports take 20 ms of CPU time. After so many groups, that is a
+# twentieth of the whole time of a group.
+BRIEF_CALLS = 24
+# CPU time between the arrival of a call and the beginning of its job.
+PREPARING_LIMIT_S = 30.0
+SEND_LIMIT_S = 60.0
+LEAST_WALL_LIMIT_S = 60.0
+# Wall time for each second of a deadline. It ends a worker that sleeps, but not one
+# that gets a twentieth of a core on a busy machine.
+WALL_LIMIT_FACTOR = 20.0
+# The shortest time between two reads of the clock.
+LEAST_WAIT_S = 0.01
+
+_printable = functools.partial(printable, keep="\n")
+
+
+class PoolError(RunError):
+    """Base class of all errors of a pool."""
+
+    about = "work in a worker process failed"
+
+
+class DeadlineExceededError(PoolError):
+    """The job used more CPU time than its deadline."""
+
+
+class WorkerDiedError(PoolError):
+    """The job ended two workers, one after the other."""
+
+
+class WorkerLostError(PoolError):
+    """No worker answered, and the job is not known to be the cause."""
+
+
+class RaisedElsewhereError(PoolError):
+    """An exception of another process, including SystemExit and MemoryError.
+
+    It has only text of bounded length: class name, message and traceback. No object of
+    a job is rebuilt in the caller's process.
+    """
+
+    def __init__(self, kind: str, message: str, detail: str = "") -> None:
+        super().__init__(kind, message, detail)
+        self.kind = kind
+        self.message = message
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return ": ".join(filter(None, (self.kind, self.message)))
+
+    def is_a(self, *kinds: type[BaseException]) -> bool:
+        """Return whether it was an exception of exactly one of these classes."""
+        return self.kind in [kind.__name__ for kind in kinds]
+
+
+class JobError(RaisedElsewhereError):
+    """The job raised; its worker lives on."""
+
+
+class PreloadError(RaisedElsewhereError, WorkerLostError):
+    """Preloading failed, so there is no worker.
+
+    If nothing was raised, `kind` is "", and `message` says that the process that starts
+    workers ended or took too long.
+    """
+
+
+class PoolClosedError(PoolError):
+    """The pool is closed, or was closed before the call was done."""
+
+
+class KilledError(Exception):
+    """Others ended the worker, so another one may run the call."""
+
+
+class NotStartedError(Exception):
+    """The worker ended before the job began, so another one may run the call."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Trust:
+    """The trust in the answer of a worker, and the limits of a call.
+
+    Attributes:
+        max_reply_bytes: The longest answer.
+        read: Makes the result from an answer of the job's annotated type; raises
+            ValueError if the job cannot return this.
+        brief: Whether the job might take over its worker, which then runs only such
+            calls and is replaced after `max_calls`.
+        max_calls: The number of brief calls of a worker.
+        prepare: A pickled function that the worker calls before the job and its
+            deadline begin, to load and keep its data. It must not depend on untrusted
+            values.
+        wall_limit_s: Wall time of the job; 0 for a multiple of its deadline.
+    """
+
+    max_reply_bytes: int = MAX_REPLY_BYTES
+    read: Callable[[Any], Any] | None = None
+    brief: bool = False
+    max_calls: int = BRIEF_CALLS
+    prepare: Callable[[], object] | None = None
+    wall_limit_s: float = 0.0
+
+
+BELIEVED = Trust()
+
+
+@functools.cache
+def _returns(job: Callable[..., Any]) -> Any:
+    """Return the annotated return type of a job."""
+    return typing.get_type_hints(job).get("return", Any)
+
+
+class Call:
+    """A pickled job, its deadline, its future and the worker that runs it."""
+
+    def __init__(
+        self,
+        job: Callable[..., Any],
+        args: tuple[Any, ...],
+        deadline_s: float,
+        trust: Trust,
+    ) -> None:
+        self.trust = trust
+        self.deadline_s = deadline_s
+        self.kind = (job, trust.brief)
+        self.future: Future[Any] = Future()
+        self.abandoned = False
+        # In the caller's thread, so that the caller gets errors of pickling.
+        order = (trust.prepare, job, args, trust.max_reply_bytes)
+        self.body = pickle.dumps(order, pickle.HIGHEST_PROTOCOL)
+        if len(self.body) > MAX_BODY_BYTES:
+            raise ValueError(f"the call takes {len(self.body)} bytes")
+        self._lock = threading.Lock()
+        self._worker: Worker | None = None
+
+    def run_on(self, worker: Worker) -> Any:
+        """Run the job and return its result."""
+        # `abandon` is either seen here, or it finds the worker to kill.
+        with self._lock:
+            if self.abandoned:
+                raise WorkerLostError("the caller has left")
+            self._worker = worker
+        try:
+            kind, body = worker.run(self)
+        finally:
+            with self._lock:
+                self._worker = None
+        return self._read(kind, body)
+
+    def abandon(self) -> None:
+        """Stop the call, because its caller no longer waits for it."""
+        if self.future.done() or self.future.cancel():
+            return
+        with self._lock:
+            self.abandoned = True
+            if self._worker is not None:
+                self._worker.kill()
+
+    def _read(self, kind: Frame, body: bytes) -> Any:
+        """Turn an untrusted answer into a value."""
+        try:
+            value = unpack(body)
+            if kind is Frame.FAILURE:
+                name, message, detail = msgspec.convert(value, tuple[str, str, str])
+            else:
+                result = msgspec.convert(value, _returns(self.kind[0]))
+                return self.trust.read(result) if self.trust.read else result
+        except (TypeError, ValueError) as error:
+            reason = _printable(str(error)[:MAX_MESSAGE_CHARS])
+            raise WorkerDiedError(
+                f"the worker sent an invalid reply: {reason}"
+            ) from None
+        raise JobError(
+            _printable(name[:MAX_MESSAGE_CHARS]),
+            _printable(message[:MAX_MESSAGE_CHARS]),
+            _printable(detail[-MAX_DETAIL_CHARS:]),
+        )
+
+
+class Worker:
+    """A worker process and the channel to it. Only `kill` is thread-safe."""
+
+    def __init__(self, channel: Channel, kill: Callable[[], None], pid: int) -> None:
+        self._channel = channel
+        self.kill = kill
+        self.calls = 0
+        self._clock_id = ((~pid) << 3) | 2  # as in Linux' clock_getcpuclockid()
+        self._used_s = 0.0
+
+    def run(self, call: Call) -> tuple[Frame, bytes]:
+        """Run one call and return its RESULT or FAILURE."""
+        self.calls += 1
+        number = secrets.randbits(64)
+        max_bytes = call.trust.max_reply_bytes
+        try:
+            self._channel.send(Frame.CALL, call.body, SEND_LIMIT_S, number=number)
+            first = self._receive(PREPARING_LIMIT_S, max_bytes)
+        except DeadlineExceededError as error:
+            # The job has not begun, so it is not the cause.
+            raise WorkerLostError(f"preparing the job: {error}") from None
+        except (OSError, EOFError) as error:
+            raise NotStartedError("the worker ended before the job began") from error
+        if first.kind is Frame.KILLED:
+            raise KilledError(first.text)
+        if first.number != number or first.kind not in (Frame.STARTED, Frame.FAILURE):
+            raise NotStartedError("the worker ended, or sent, before the job began")
+        if first.kind is Frame.FAILURE:  # the call cannot be unpickled or prepared
+            return first.kind, first.body
+        try:
+            answer = self._receive(call.deadline_s, max_bytes, call.trust.wall_limit_s)
+        except NoFrameError:
+            raise WorkerDiedError("the worker sent no valid frame") from None
+        except EOFError:
+            # The fork server has this end, too, and sends a report before it closes.
+            raise KilledError("ended with its fork server") from None
+        if answer.kind is Frame.ENDED:
+            raise WorkerDiedError(f"the worker {answer.text}")
+        if answer.kind is Frame.KILLED:
+            raise KilledError(answer.text)
+        is_answer = answer.kind in (Frame.RESULT, Frame.FAILURE)
+        if answer.number != number or not is_answer:
+            raise WorkerDiedError("the worker sent a frame that answers no call")
+        return answer.kind, answer.body
+
+    def close(self) -> None:
+        """Kill the process and close the channel."""
+        self.kill()
+        self._channel.close()
+
+    def _receive(self, cpu_s: float, max_bytes: int, wall_s: float = 0.0) -> Message:
+        """Wait for a frame until the worker has used so much more CPU time."""
+        wall_s = wall_s or max(LEAST_WALL_LIMIT_S, WALL_LIMIT_FACTOR * cpu_s)
+        end_s = time.monotonic() + wall_s
+        limit_s = self._read_clock() + cpu_s
+        while (left_s := limit_s - self._read_clock()) > 0:
+            wait_s = end_s - time.monotonic()
+            if wait_s <= 0:
+                raise WorkerLostError(
+                    f"the worker used {cpu_s - left_s:.3g} s of CPU time in"
+                    f" {wall_s:g} s: it waits, or the machine is too busy"
+                )
+            # A process of one thread needs at least this wall time for the rest.
+            wait_s = min(wait_s, max(left_s, LEAST_WAIT_S))
+            with contextlib.suppress(TimeoutError):
+                return self._channel.receive(wait_s, max_bytes)
+        raise DeadlineExceededError(f"not done after {cpu_s:g} s of CPU time")
+
+    def _read_clock(self) -> float:
+        # The clock of a process that has ended cannot be read; its report is coming.
+        with contextlib.suppress(OSError):
+            self._used_s = time.clock_gettime(self._clock_id)
+        return self._used_s
