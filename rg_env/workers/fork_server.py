@@ -34,7 +34,8 @@ from rg_env.workers.call import (
     WorkerLostError,
 )
 from rg_env.workers.fork_server_program import COMMAND, FORK, KILL, Order
-from rg_env.workers.sandbox import hardening, scratch_folder
+from rg_env.workers.sandbox import hardening
+from rg_env.workers.sandbox.process_state import remove_folder
 from rg_env.workers.wire import MAX_REPLY_BYTES, Channel, Frame
 
 logger = logging.getLogger(__name__)
@@ -183,7 +184,7 @@ class _ServerProcess:
         self._numbers = itertools.count()
         with _new_ends() as (self._control, theirs), contextlib.ExitStack() as undo:
             self._scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX))
-            undo.callback(scratch_folder.remove, self._scratch)
+            undo.callback(remove_folder, self._scratch)
             # Its working folder is the scratch folder, so paths must be absolute.
             paths = [str(Path(path).absolute()) for path in sys.path]
             order = Order(
@@ -238,7 +239,7 @@ class _ServerProcess:
             with contextlib.suppress(OSError):
                 self._report = self._control.recv(MAX_REPORT_BYTES)
             self._control.close()
-        scratch_folder.remove(self._scratch)
+        remove_folder(self._scratch)
 
     def failure(self, error: Exception) -> PreloadError | NotStartedError:
         """Return the error of a closed process that never forked a worker."""

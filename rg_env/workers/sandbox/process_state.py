@@ -1,4 +1,4 @@
-"""Resets the state of a process between two calls.
+"""Resets the state of a process, and its scratch folder, between two calls.
 
 Covered: working folder, scratch folder, environment, random numbers of Python and
 numpy, decimal context, limits on recursion and on the digits of integers, timers. A
@@ -9,6 +9,7 @@ job that calls exit() leaves stdin closed), C libraries.
 
 from __future__ import annotations
 
+import contextlib
 import decimal
 import os
 import random
@@ -16,8 +17,6 @@ import signal
 import sys
 import tempfile
 from pathlib import Path
-
-from rg_env.workers.sandbox import scratch_folder
 
 _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 _SEED = 0
@@ -65,7 +64,7 @@ class ProcessState:
                 return False
             os.chdir(self._folder)
             if any(self._folder.iterdir()):
-                scratch_folder.empty(self._folder)
+                empty_folder(self._folder)
             return not any(self._folder.iterdir())
         except OSError:
             return False
@@ -76,3 +75,42 @@ def _find_lowest_free() -> int:
     descriptor = os.dup(0)
     os.close(descriptor)
     return descriptor
+
+
+# -- folders that jobs write into ------------------------------------------------------
+
+
+def empty_folder(folder: Path) -> None:
+    """Delete the contents of a folder, as far as possible.
+
+    `shutil.rmtree` recurses, so a thousand nested folders would crash the process that
+    cleans up. Here a nested folder is first moved to the top.
+    """
+    pending = [folder]
+    prefix = folder / os.urandom(16).hex()
+    count = 0
+    while pending:
+        current = pending.pop()
+        entries: list[Path] = []
+        with contextlib.suppress(OSError):
+            entries += current.iterdir()
+        for path in entries:
+            with contextlib.suppress(OSError):
+                if path.is_symlink() or not path.is_dir():
+                    path.unlink()
+                    continue
+                # Moving a folder changes its ".." entry, so it must be writable.
+                with contextlib.suppress(OSError):
+                    path.chmod(0o700)
+                count += 1
+                pending.append(path.rename(f"{prefix}-{count}"))
+        if current != folder:
+            with contextlib.suppress(OSError):
+                current.rmdir()
+
+
+def remove_folder(folder: Path) -> None:
+    """Delete a folder with its contents, as far as possible."""
+    empty_folder(folder)
+    with contextlib.suppress(OSError):
+        folder.rmdir()

@@ -1,8 +1,18 @@
-"""One call leaves nothing changed for the next of the same worker."""
+"""One call leaves nothing changed for the next of the same worker, and no file."""
+
+import contextlib
+import os
 
 import pytest
 
-from tests.support.worker_attacks import evaluate, execute, worker_of
+from rg_env.workers.call import WorkerDiedError
+from tests.support.worker_attacks import (
+    LONG_S,
+    evaluate,
+    execute,
+    fails_with,
+    worker_of,
+)
 
 pytestmark = pytest.mark.processes
 
@@ -41,3 +51,20 @@ def test_worker_that_leaves_files_open_is_recycled(pool):
     worker = worker_of(pool)
     execute(pool, "import sys; sys.kept = [open('/dev/null') for _ in range(40)]")
     assert worker_of(pool) != worker
+
+
+# -- the scratch folder ----------------------------------------------------------------
+
+
+def test_file_in_the_scratch_folder_is_bounded(pool):
+    fails_with(pool, "OSError", "open('x', 'wb').write(bytes(2**25))")
+
+
+def test_folders_deeper_than_python_recurses_hurt_nobody(pool):
+    server = pool.call(os.getppid, deadline_s=LONG_S)
+    source = "import os\nfor _ in range(1200): os.mkdir('x'); os.chdir('x')"
+    for ending in ("", "os._exit(0)"):
+        with contextlib.suppress(WorkerDiedError):
+            execute(pool, f"{source}\n{ending}")
+        assert pool.call(os.listdir, deadline_s=LONG_S) == []
+    assert pool.call(os.getppid, deadline_s=LONG_S) == server
