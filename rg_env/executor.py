@@ -47,15 +47,17 @@ _released_s = -math.inf
 
 
 def release_gil() -> None:
-    """Let other threads run, at most once in a millisecond; for work in the thread."""
+    """Let other threads run, at most once in a millisecond.
+
+    It does nothing in a thread with a running event loop, so a function may call it
+    wherever it runs.
+    """
     global _released_s
+    if asyncio._get_running_loop() is not None:
+        return
     if time.perf_counter() - _released_s >= RELEASE_EVERY_S:
         time.sleep(RELEASE_S)
         _released_s = time.perf_counter()
-
-
-def keep_gil() -> None:
-    """Stand in for `release_gil` where a function runs in the event loop."""
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 import orjson
 from isal import igzip
 
-from rg_env.executor import keep_gil
+from rg_env.executor import release_gil
 from rg_env.places import check_regular
 
 logger = logging.getLogger(__name__)
@@ -240,11 +240,9 @@ def quick(value: Any) -> bytes:
 
 
 def encode_group(
-    group: Mapping[str, Any],
-    encode: Callable[[Any], bytes] = readable,
-    release_gil: Callable[[], None] = keep_gil,
+    group: Mapping[str, Any], encode: Callable[[Any], bytes] = readable
 ) -> bytes:
-    """Encode a group by `readable` or `quick`; call `release_gil` after each row."""
+    """Encode a group by `readable` or `quick`."""
     parts = []
     for key, value in group.items():
         encoded = b""
@@ -268,16 +266,13 @@ def read_groups(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def encode_groups(
-    groups: Mapping[str, Any] | Sequence[Mapping[str, Any]],
-    release_gil: Callable[[], None] = keep_gil,
-    *,
-    is_far: bool = True,
+    groups: Mapping[str, Any] | Sequence[Mapping[str, Any]], *, is_far: bool = True
 ) -> tuple[bytes, dict[str, str]]:
     """Return the body of a request with one group or several, and its headers."""
     if isinstance(groups, Mapping):
-        body = encode_group(groups, quick, release_gil)
+        body = encode_group(groups, quick)
     else:
-        body = b"[%s]" % b",".join(encode_group(g, quick, release_gil) for g in groups)
+        body = b"[%s]" % b",".join(encode_group(g, quick) for g in groups)
     headers = {"Content-Type": "application/json"}
     if len(body) >= (GZIP_FROM_BYTES if is_far else GZIP_FROM_BYTES_NEAR):
         headers["Content-Encoding"] = "gzip"

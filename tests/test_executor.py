@@ -30,3 +30,9 @@ def test_the_gil_is_released_only_after_some_work(monkeypatch):
     executor.release_gil()
     executor.release_gil()
     assert len(pauses) == 1
+
+
+async def test_the_gil_is_not_released_in_an_event_loop(monkeypatch):
+    monkeypatch.setattr(executor, "_released_s", -math.inf)
+    monkeypatch.setattr(executor.time, "sleep", pytest.fail)
+    executor.release_gil()

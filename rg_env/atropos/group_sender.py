@@ -16,7 +16,7 @@ from typing import Any
 from atroposlib.envs.base import BaseEnv
 
 from rg_env.atropos.api_client import ApiError, ApiSession
-from rg_env.executor import in_thread, release_gil
+from rg_env.executor import in_thread
 from rg_env.line_file import encode_groups
 from rg_env.run.dumps import Dumps
 from rg_env.run.group import Ending, Group, listed, rollouts_in
@@ -162,7 +162,7 @@ class GroupSender:
             if tokens_in(payload) <= FEW_TOKENS:
                 body, headers = encode()
             else:
-                body, headers = await in_thread(encode, release_gil)
+                body, headers = await in_thread(encode)
         except (TypeError, ValueError) as error:
             if is_list:  # each alone, and only the one at fault fails
                 raise ApiError(f"a group cannot be encoded: {error}") from error

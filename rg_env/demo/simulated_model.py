@@ -16,7 +16,7 @@ import numpy as np
 from openai.types.chat import ChatCompletion
 
 from rg_env.demo.policy import Known, PolicyProfile, sample_completion
-from rg_env.executor import in_thread, release_gil
+from rg_env.executor import in_thread
 from rg_env.inference.client import Call, Client
 from rg_env.inference.completions import Completion, read_tokens
 from rg_env.inference.prompts import Prompt
@@ -48,7 +48,7 @@ class SimulatedClient(Client):
         if prompt.item is None:
             raise NotImplementedError("the simulated model completes items alone")
         written = self._written(prompt, fields["n"], fields["max_tokens"])
-        read = await in_thread(read_tokens, self.tokenizer, written, release_gil)
+        read = await in_thread(read_tokens, self.tokenizer, written)
         if on_reply is not None:
             on_reply()
         return read

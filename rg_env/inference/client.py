@@ -21,7 +21,7 @@ from atroposlib.envs.server_handling.server_baseline import APIServer
 from atroposlib.envs.server_handling.vllm_server import AutoTokenizer
 from openai.types.chat import ChatCompletion
 
-from rg_env.executor import in_thread, keep_gil, release_gil
+from rg_env.executor import in_thread
 from rg_env.inference.completions import (
     Completion,
     Sampling,
@@ -263,11 +263,9 @@ class Client(APIServer):
         short_bytes = SHORT_CHAT_BYTES if route is CHAT else SHORT_REPLY_BYTES
         try:
             if size_bytes <= short_bytes:
-                completions = self._read(route, prompt, replies, keep_gil)
+                completions = self._read(route, prompt, replies)
             else:
-                completions = await in_thread(
-                    self._read, route, prompt, replies, release_gil
-                )
+                completions = await in_thread(self._read, route, prompt, replies)
         except NO_SUCH_FORM as error:
             begin = b"".join(replies[0])
             text = body_summary(begin, *secrets_of(self.config)) or "empty"
@@ -303,13 +301,13 @@ class Client(APIServer):
             raise
 
     def _read(
-        self, route: Route, prompt: Prompt, replies: list[list[bytes]], release: Call
+        self, route: Route, prompt: Prompt, replies: list[list[bytes]]
     ) -> list[Completion]:
         bodies = map(b"".join, replies)  # to join 5 MB takes 16 ms
         completions = (row for body in bodies for row in route.read(body, prompt))
         if route is CHAT:
             return read_texts(self.tokenizer, completions)
-        return read_tokens(self.tokenizer, completions, release)
+        return read_tokens(self.tokenizer, completions)
 
     # -- for the framework's own methods -----------------------------------------------
 

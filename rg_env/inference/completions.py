@@ -10,13 +10,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from rg_env.executor import keep_gil
+from rg_env.executor import release_gil
 from rg_env.inference.connection import (
     CUT_OFF,
     TOKENIZER,
@@ -84,12 +84,8 @@ def _highest_id(tokenizer: Any) -> float:
     return max(tokenizer.get_vocab().values(), default=math.inf)
 
 
-def read_tokens(
-    tokenizer: Any,
-    completions: Iterable[Completion],
-    release_gil: Callable[[], None] = keep_gil,
-) -> list[Completion]:
-    """Check completions of token ids and decode them, calling `release_gil` between."""
+def read_tokens(tokenizer: Any, completions: Iterable[Completion]) -> list[Completion]:
+    """Check completions of token ids and decode them."""
     read = []
     highest = _highest_id(tokenizer)
     for each in completions:

@@ -49,7 +49,7 @@ class RowWriter:
         last = lists if self.with_tokens else {}
         # `readable` keeps every text; the lists are numbers, and `quick` is faster.
         head = encode_group(first, readable)
-        tail = encode_group(last, quick, release_gil)
+        tail = encode_group(last, quick)
         comma = b", " if first and last else b""
         try:
             self._file.append(b"%s%s%s\n" % (head[:-1], comma, tail[1:]))

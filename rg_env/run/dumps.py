@@ -23,7 +23,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rg_env.executor import release_gil
 from rg_env.line_file import (
     PART_SUFFIX,
     LineFile,
@@ -114,7 +113,7 @@ class DumpWriter:
 
     def _put(self, group: dict[str, Any]) -> bool:
         try:
-            line = encode_group(group, release_gil=release_gil)
+            line = encode_group(group)
         except (TypeError, ValueError, RecursionError) as error:
             logger.error("%s: a group cannot be dumped: %s", self.stem, error)
             return False

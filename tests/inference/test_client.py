@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import itertools
 import json
+import threading
 
 import pytest
 from aiohttp import web
@@ -12,6 +13,7 @@ from atroposlib.envs.server_handling.sglang_server import SGLangServer
 from atroposlib.envs.server_handling.vllm_server import VLLMServer
 
 from rg_env.inference import client as client_module
+from rg_env.inference import completions
 from rg_env.inference.client import Client
 from rg_env.inference.completions import Sampling, read_tokens
 from rg_env.inference.connection import refusal
@@ -125,18 +127,16 @@ async def test_the_next_request_goes_out_before_a_reply_is_read(monkeypatch):
 async def test_a_long_reply_is_read_off_the_event_loop_with_pauses(
     kind, words, is_off, monkeypatch
 ):
-    off, pauses = [], []
+    threads = []
 
-    async def watched(function, *args):
-        off.append(function)
-        return function(*args)
+    def release_gil():
+        threads.append(threading.current_thread().name)
 
-    monkeypatch.setattr(client_module, "in_thread", watched)
-    monkeypatch.setattr(client_module, "release_gil", lambda: pauses.append(1))
     texts = ["word " * words] * 3
     async with talking(kind, lambda: SHAPES[kind](texts)) as (c, _):
+        monkeypatch.setattr(completions, "release_gil", release_gil)
         made = await c.complete(Prompt([], [5], False), 3, ONE)
-    assert (len(off), len(pauses)) == ((1, 3) if is_off else (0, 0))
+    assert threads == ["executor_0" if is_off else "MainThread"] * 3
     assert len(made[0].tokens) > words
 
 
