@@ -26,7 +26,14 @@ from tests.support.odd_servers import (
     stock_vllm,
     with_changes,
 )
-from tests.support.parts import TOKENIZER, env_config, server_config
+from tests.support.parts import (
+    RIGHT,
+    TOKENIZER,
+    env_config,
+    server_config,
+    sglang_reply,
+    vllm_reply,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -133,22 +140,13 @@ async def test_a_model_that_changes_behind_its_name_is_refused():
 def sglang_answer(body):
     if "input_ids" not in body:
         return 400, refusal("Either text or input_ids should be provided.")
-    ids = IDS[0]["token_ids"]
-    both = zip(IDS[0]["logprobs"]["token_logprobs"], ids, strict=True)
-    scored = [[logprob, token, None] for logprob, token in both]
-    meta = {"output_token_logprobs": scored, "finish_reason": {"type": "length"}}
-    result = {"text": IDS[0]["text"], "meta_info": meta}
-    return [result] * body["sampling_params"]["n"]
+    return sglang_reply([RIGHT] * body["sampling_params"]["n"])
 
 
 def atropos_answer(body):
     if "prompt" not in body:
         return 500, "Internal Server Error"
-    both = zip(IDS[0]["token_ids"], IDS[0]["logprobs"]["token_logprobs"], strict=True)
-    rows = [[{str(token): logprob}] for token, logprob in both]
-    n, prompt = body["n"], body["prompt"]["prompt_token_ids"]
-    told = {"text": [IDS[0]["text"]] * n, "prompt_token_ids": prompt}
-    return {**told, "logprobs": [rows] * n, "finish_reasons": ["length"] * n}
+    return vllm_reply([RIGHT] * body["n"])
 
 
 SERVERS = {

@@ -115,11 +115,9 @@ def completions(body, name="ids", **changes):
 def stock_vllm(answer=chat, complete=completions):
     pages = {
         "GET /health": (200, ""),
-        "GET /version": recorded("version"),
         "GET /v1/models": models("vllm"),
         "POST /v1/chat/completions": answer,
         "POST /v1/completions": complete,
-        "POST /inference/v1/generate": lambda body: recorded("tokens in, tokens out"),
     }
     return Odd(pages)
 
