@@ -11,7 +11,6 @@ from rg_env.run.group import (
     Ending,
     Ledger,
     Rollout,
-    has_variance,
     is_worth_keeping,
 )
 from tests.support.groups import scored
@@ -93,10 +92,3 @@ def test_a_broken_ledger_is_refused_and_changes_nothing(state):
     with pytest.raises(ValueError, match=r"Expected|missing"):
         ledger.load_state_dict(state)
     assert (ledger.queried, ledger.outcomes) == (0, {})
-
-
-@pytest.mark.parametrize(
-    ("scores", "signal"), [([0.0, 0.0], False), ([1.0], False), ([0.3, 0.30001], True)]
-)
-def test_equal_scores_have_no_variance(scores, signal):
-    assert has_variance(scores) is signal

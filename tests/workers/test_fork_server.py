@@ -53,13 +53,6 @@ if not os.path.exists({tried!r}):
         assert works(pool)
 
 
-def test_a_function_that_is_preloaded_is_given_the_rest_of_its_name():
-    told = "builtins:exec:import sys; sys.told = {'a': 'b:c'}"
-    with new_pool(preload=[told]) as pool:
-        found = pool.call(eval, "__import__('sys').told", deadline_s=LONG_S)
-    assert found == {"a": "b:c"}
-
-
 def test_owner_without_file_handles_gets_an_error_and_can_go_on(tmp_path):
     source = """\
 import math, resource

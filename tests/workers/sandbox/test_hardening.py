@@ -3,7 +3,14 @@
 import pytest
 
 from rg_env.workers.worker_pool import DEFAULT_MEMORY_LIMIT_BYTES
-from tests.support.worker_attacks import LAYERS, evaluate, execute, fails_with, new_pool
+from tests.support.worker_attacks import (
+    LAYERS,
+    evaluate,
+    execute,
+    fails_with,
+    new_pool,
+    run_script,
+)
 
 pytestmark = pytest.mark.processes
 
@@ -23,10 +30,6 @@ def test_limit_is_set_and_cannot_be_raised(pool, name, limit):
     assert evaluate(pool, source) == (limit, limit)
     raising = f"import resource as r; r.setrlimit(r.{name}, (2**40, 2**40))"
     fails_with(pool, "ValueError", raising)
-
-
-def test_open_files_are_bounded(pool):
-    fails_with(pool, "OSError", "kept = [open('/dev/null') for _ in range(99)]")
 
 
 def test_nothing_but_the_channel_is_open():
@@ -53,3 +56,47 @@ def test_scorer_that_tries_gets_an_outcome(pool):
         "'x', {}, lambda answer, entry: __import__('os').fork())"
     )
     assert evaluate(pool, source)["outcome"] == "scorer_error"
+
+
+# -- kernels that lack a layer, as this one does where it refuses it -------------------
+
+REFUSE = """
+import contextlib, ctypes, logging, os, struct, sys
+from rg_env.library import worker_jobs
+from rg_env.workers.sandbox import seccomp, syscalls
+from rg_env.workers.worker_pool import WorkerPool
+
+COLUMN = seccomp.MACHINES.index(os.uname().machine)
+SECCOMP, LANDLOCK = seccomp.SECCOMP[COLUMN], 444
+
+def refuse(number):
+    code = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x50000 | 38)]
+    code += [(0x06, 0, 0, 0x7FFF0000)]
+    packed = (struct.pack("=HBBI", *line) for line in code)
+    program = ctypes.create_string_buffer(b"".join(packed))
+    syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
+    header = struct.pack("@HP", len(code), ctypes.addressof(program))
+    syscalls.call(SECCOMP, 1, 0, header)
+
+logging.basicConfig(stream=sys.stdout, format="%(levelname)s %(message)s")
+"""
+"""The head of a script that runs where the kernel refuses a layer, as some do."""
+
+
+@pytest.mark.parametrize(
+    ("layer", "kept"), [("LANDLOCK", "seccomp"), ("SECCOMP", "landlock")]
+)
+def test_missing_layer_is_said_once_and_items_are_still_made(tmp_path, layer, kept):
+    source = f"""\
+refuse({layer})
+with contextlib.closing(WorkerPool(2, preload=worker_jobs.PRELOAD)) as pool:
+    for _ in range(3):
+        with contextlib.suppress(Exception):
+            pool.call(exec, 'import os; os.abort()', deadline_s=60)
+    pool.call(worker_jobs.make_entry, 'codeio', {{}}, 1, False, deadline_s=60)
+    print(pool.sandbox_layers)
+"""
+    *said, layers = run_script(tmp_path, REFUSE + source).splitlines()
+    (warning,) = [line for line in said if "its call is run again" not in line]
+    assert warning.startswith(f"WARNING worker processes run without {layer.lower()} (")
+    assert layers == str(("limits", kept))

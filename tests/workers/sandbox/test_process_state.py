@@ -10,7 +10,6 @@ from tests.support.worker_attacks import (
     LONG_S,
     evaluate,
     execute,
-    fails_with,
     worker_of,
 )
 
@@ -54,10 +53,6 @@ def test_worker_that_leaves_files_open_is_recycled(pool):
 
 
 # -- the scratch folder ----------------------------------------------------------------
-
-
-def test_file_in_the_scratch_folder_is_bounded(pool):
-    fails_with(pool, "OSError", "open('x', 'wb').write(bytes(2**25))")
 
 
 def test_folders_deeper_than_python_recurses_hurt_nobody(pool):
