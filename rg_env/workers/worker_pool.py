@@ -23,9 +23,10 @@ import logging
 import os
 import queue
 import threading
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
+from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 
 from rg_env.logs import is_sampled
@@ -102,7 +103,7 @@ class WorkerPool:
         memory_limit_bytes: int | None = DEFAULT_MEMORY_LIMIT_BYTES,
         preload: Sequence[str] = (),
     ) -> None:
-        self.preload = tuple(preload)
+        self._preload = tuple(preload)
         self._num_workers = num_workers or default_pool_size()
         self._memory_limit_bytes = memory_limit_bytes
         self._closed = False
@@ -113,10 +114,10 @@ class WorkerPool:
 
     def _begin(self) -> None:
         """Start without workers and calls, also in a forked child."""
-        self._fork_server = ForkServer(self.preload, self._memory_limit_bytes)
-        self._close_lock = threading.RLock()  # a callback of a failed call may close
+        self._fork_server = ForkServer(self._preload, self._memory_limit_bytes)
+        self._close_lock = threading.Lock()
         self._lock = threading.Lock()  # guards the attributes below, and _closed
-        self._waiting: OrderedDict[Future[Any], Call] = OrderedDict()
+        self._waiting = deque[Call]()
         self._threads = [
             _Thread(self._fork_server, self._next_call, self._note_death)
             for _ in range(self._num_workers)
@@ -198,10 +199,9 @@ class WorkerPool:
                 waiting = list(self._waiting)
                 self._waiting.clear()
             atexit.unregister(self.close)
-            # Outside the lock, because callbacks of a future take it.
-            for future in waiting:
-                if future.set_running_or_notify_cancel():
-                    future.set_exception(PoolClosedError("the pool was closed"))
+            for call in waiting:
+                if call.future.set_running_or_notify_cancel():
+                    call.future.set_exception(PoolClosedError("the pool was closed"))
             # This comes first, because it wakes the threads that wait for a worker.
             self._fork_server.close()
             for thread in self._threads:
@@ -216,9 +216,7 @@ class WorkerPool:
             if self._idle:
                 self._idle_for(call).take(call)
             else:
-                self._waiting[call.future] = call
-        # Outside the lock: if the future is done, this calls `_forget` at once.
-        call.future.add_done_callback(self._forget)
+                self._waiting.append(call)
         return call
 
     def _idle_for(self, call: Call) -> _Thread:
@@ -232,7 +230,7 @@ class WorkerPool:
     def _next_call(self, thread: _Thread) -> Call | None:
         with self._lock:
             if self._waiting:
-                return self._waiting.popitem(last=False)[1]
+                return self._waiting.popleft()
             self._idle.append(thread)
             return None
 
@@ -247,10 +245,6 @@ class WorkerPool:
                 how,
                 count,
             )
-
-    def _forget(self, future: Future[Any]) -> None:
-        with self._lock:
-            self._waiting.pop(future, None)
 
 
 # -- the threads that pass calls to workers --------------------------------------------
@@ -291,8 +285,7 @@ class _Thread:
     def close(self) -> None:
         """End the thread after the fork server is closed."""
         self._inbox.put(None)
-        # A callback of the last future may close the pool in this thread.
-        if self._thread.ident not in (None, threading.get_ident()):
+        if self._thread.ident is not None:
             self._thread.join(JOIN_LIMIT_S)
 
     def _live(self) -> None:
@@ -366,17 +359,6 @@ class _Thread:
 # -- callers without an event loop -----------------------------------------------------
 
 
-class _BlockingPool:
-    """A pool with a blocking `run`, so a coroutine that awaits it is not suspended."""
-
-    def __init__(self, pool: WorkerPool) -> None:
-        self.preload = pool.preload
-        self._call = pool.call
-
-    async def run(self, *args: Any, **limits: Any) -> Any:
-        return self._call(*args, **limits)
-
-
 def run_blocking(
     job: Callable[[WorkerPool], Coroutine[Any, Any, T]], pool: WorkerPool
 ) -> T:
@@ -384,7 +366,11 @@ def run_blocking(
 
     Callers without an event loop, and in threads with a running one, can use it.
     """
-    coroutine = job(cast(WorkerPool, _BlockingPool(pool)))
+
+    async def run(*args: Any, **limits: Any) -> Any:
+        return pool.call(*args, **limits)
+
+    coroutine = job(cast(WorkerPool, SimpleNamespace(run=run)))
     try:
         # It never suspends, so the first step is also the last one.
         coroutine.send(None)
