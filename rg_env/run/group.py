@@ -63,7 +63,7 @@ class Ledger:
     @property
     def in_flight(self) -> int:
         """Rollouts queried that have no outcome yet."""
-        return self.queried - sum(self.outcomes.values())
+        return self.queried - self.outcomes.total()
 
     def query(self, rollouts: int) -> None:
         """Count rollouts that are being queried."""
@@ -88,8 +88,7 @@ class Ledger:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the ledger as plain values, without rollouts in flight."""
-        known = self.queried - self.in_flight
-        return {"queried": known, "outcomes": dict(self.outcomes)}
+        return {"queried": self.outcomes.total(), "outcomes": dict(self.outcomes)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue a ledger; ValueError, and no change, if it has another form."""

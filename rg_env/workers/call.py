@@ -33,7 +33,7 @@ from typing import Any
 
 import msgspec
 
-from rg_env.errors import RunError, printable
+from rg_env.errors import RunError, visible
 from rg_env.workers.wire import (
     MAX_BODY_BYTES,
     MAX_REPLY_BYTES,
@@ -57,8 +57,6 @@ LEAST_WALL_LIMIT_S = 60.0
 WALL_LIMIT_FACTOR = 20.0
 # The shortest time between two reads of the clock.
 LEAST_WAIT_S = 0.01
-
-_printable = functools.partial(printable, keep="\n")
 
 
 class PoolError(RunError):
@@ -214,14 +212,14 @@ class Call:
                 result = msgspec.convert(value, _returns(self.kind[0]))
                 return self.trust.read(result) if self.trust.read else result
         except (TypeError, ValueError) as error:
-            reason = _printable(str(error)[:MAX_MESSAGE_CHARS])
+            reason = visible(str(error)[:MAX_MESSAGE_CHARS])
             raise WorkerDiedError(
                 f"the worker sent an invalid reply: {reason}"
             ) from None
         raise JobError(
-            _printable(name[:MAX_MESSAGE_CHARS]),
-            _printable(message[:MAX_MESSAGE_CHARS]),
-            _printable(detail[-MAX_DETAIL_CHARS:]),
+            visible(name[:MAX_MESSAGE_CHARS]),
+            visible(message[:MAX_MESSAGE_CHARS]),
+            visible(detail[-MAX_DETAIL_CHARS:]),
         )
 
 

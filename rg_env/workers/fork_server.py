@@ -35,8 +35,8 @@ from rg_env.workers.call import (
 )
 from rg_env.workers.fork_server_program import COMMAND, FORK, KILL, Order
 from rg_env.workers.sandbox import hardening
-from rg_env.workers.sandbox.process_state import remove_folder
 from rg_env.workers.wire import MAX_REPLY_BYTES, Channel, Frame
+from rg_env.workers.worker_program import remove_folder
 
 logger = logging.getLogger(__name__)
 

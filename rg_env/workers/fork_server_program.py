@@ -32,7 +32,6 @@ from pathlib import Path
 
 from rg_env.workers import worker_program
 from rg_env.workers.sandbox import hardening, landlock, syscalls
-from rg_env.workers.sandbox.process_state import remove_folder
 from rg_env.workers.wire import Channel, Frame
 
 COMMAND = struct.Struct("!cI")
@@ -183,7 +182,7 @@ class ForkServerProgram:
             del self._children[number]
             # First, because deleting the files of a job may take long.
             _tell_end(child.stream, *_describe_end(end))
-            remove_folder(child.folder)
+            worker_program.remove_folder(child.folder)
         self._end_orphans()
 
     def _end_orphans(self) -> None:
@@ -251,7 +250,7 @@ def main() -> None:
             program.run()
     finally:
         os.chdir("/")
-        remove_folder(Path(order.scratch))
+        worker_program.remove_folder(Path(order.scratch))
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ from enum import IntEnum
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from rg_env.errors import printable
+from rg_env.errors import visible
 
 MAX_BODY_BYTES = 64 * 2**20
 # The longest reply of a worker. An entry of n_queens with all twelve queens removed has
@@ -73,8 +73,7 @@ class Message(NamedTuple):
     @property
     def text(self) -> str:
         """The fork server's description of a worker's end."""
-        text = self.body[:MAX_REPORT_CHARS].decode(errors="replace")
-        return printable(text, keep="\n")
+        return visible(self.body[:MAX_REPORT_CHARS].decode(errors="replace"))
 
 
 class NoFrameError(EOFError):

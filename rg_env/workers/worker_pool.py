@@ -10,8 +10,9 @@ call fails with `WorkerDiedError` if it ends that worker, too, and with
 Covered: hangs that hold the interpreter lock, os._exit, abort, running out of memory,
 output, cancelled callers, results that run code, hang or grow when they are parsed, a
 killed owner, a forked owner, killed workers. hardening.py restricts the access of a job
-to other resources, and process_state.py resets the process between two calls; both list
-what they do not cover. Linux only. docs/measurements.md says why no library is used.
+to other resources, and worker_program.py resets the process between two calls; both
+list what they do not cover. Linux only. docs/measurements.md says why no library is
+used.
 """
 
 from __future__ import annotations
@@ -277,7 +278,6 @@ class _Thread:
 
     def take(self, call: Call) -> None:
         """Run this call next; only for a waiting thread, one caller at a time."""
-        self.last_kind = call.kind
         self._inbox.put(call)
         if self._thread.ident is None:
             self._thread.start()
@@ -291,6 +291,7 @@ class _Thread:
     def _live(self) -> None:
         while (call := self._inbox.get()) is not None:
             while call is not None:
+                self.last_kind = call.kind
                 if call.future.set_running_or_notify_cancel():
                     self._answer(call)
                 # The old call, which holds the arguments of its job, is dropped.

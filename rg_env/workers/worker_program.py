@@ -2,18 +2,27 @@
 
 It runs in a fork of the fork server and never returns. Any exception of a job becomes a
 FAILURE frame. The pool notices from outside if a job hangs, exits, crashes or takes all
-memory. hardening.py restricts the process, and process_state.py resets it between two
-calls; both list what they do not cover.
+memory. hardening.py restricts the process, and lists what that does not cover.
+
+Reset between two calls: working folder, scratch folder, environment, random numbers of
+Python and numpy, decimal context, limits on recursion and on the digits of integers,
+timers. A process with many leaked files is ended.
+Not reset: modules, builtins, warning filters, signal handlers, standard streams (a job
+that calls exit() leaves stdin closed), C libraries.
 """
 
 from __future__ import annotations
 
+import contextlib
+import decimal
 import json
 import os
 import pickle
+import random
 import resource
 import signal
 import sys
+import tempfile
 import threading
 import traceback
 from pathlib import Path
@@ -21,13 +30,15 @@ from typing import NoReturn
 
 from rg_env.workers.sandbox import syscalls
 from rg_env.workers.sandbox.hardening import MAX_CPU_S, harden
-from rg_env.workers.sandbox.process_state import ProcessState
 from rg_env.workers.wire import Channel, Frame, pack
 
 MAX_MESSAGE_CHARS = 2_000
 MAX_DETAIL_CHARS = 8_000
 MAX_TRACEBACK_FRAMES = 20
 MAX_GROWTH_KIB = 256 * 2**10
+_TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
+_SEED = 0
+_MAX_LEAKED_FILES = 16
 
 
 def serve(
@@ -40,11 +51,10 @@ def serve(
     """Answer calls until the pool closes the channel or the process is used up."""
     # Before `harden`, because its seccomp filter denies this call.
     _die_with(server_pid)
-    state = ProcessState(folder)
+    state = _ProcessState(folder)
     # A worker could not write bytecode, and would try at each import.
     sys.dont_write_bytecode = True
     missing_layers = harden(folder, readable, memory_limit_bytes)
-    start_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     channel.send(Frame.READY, json.dumps([os.getpid(), missing_layers]).encode())
     spent = False
     while not spent:
@@ -54,8 +64,7 @@ def serve(
             break
         kind, reply, spent = _run(channel, number, body)
         channel.send(kind, reply, number=number)
-        # A fork is cheap, so a worker that grew or runs a thread is not reused.
-        spent = spent or _is_spent(start_kib) or not state.restore()
+        spent = spent or not state.restore()
     os._exit(0)
 
 
@@ -64,15 +73,6 @@ def _die_with(server_pid: int) -> None:
     # If the server ended before the line above, no signal comes.
     if os.getppid() != server_pid:
         os._exit(1)
-
-
-def _is_spent(start_kib: int) -> bool:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return (
-        usage.ru_maxrss - start_kib > MAX_GROWTH_KIB
-        or threading.active_count() > 1  # its CPU time would be the next call's
-        or usage.ru_utime + usage.ru_stime > MAX_CPU_S / 2
-    )
 
 
 def _run(channel: Channel, number: int, body: bytes) -> tuple[Frame, bytes, bool]:
@@ -109,3 +109,108 @@ def describe(error: BaseException) -> tuple[str, str, str]:
         return kind, message, "".join(lines)[-MAX_DETAIL_CHARS:]
     except BaseException as failure:  # noqa: BLE001 - its __str__ may be the job's
         return kind, "", f"not described: {type(failure).__name__}"
+
+
+# -- the reset between two calls -------------------------------------------------------
+
+
+class _ProcessState:
+    """The state of this process at the time of creation.
+
+    Args:
+        folder: The scratch folder, which becomes the working folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._start_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        os.environ["TMPDIR"] = str(folder)
+        # Twice as fast to compare as the decoded environment.
+        self._environment = dict(os.environb)
+        self._recursion_limit = sys.getrecursionlimit()
+        # New in Python 3.10.7.
+        self._has_digits = hasattr(sys, "set_int_max_str_digits")
+        self._digits = sys.get_int_max_str_digits() if self._has_digits else 0
+        self._decimal = decimal.getcontext().copy()
+        self._lowest_free = _find_lowest_free()
+        self.restore()
+
+    def restore(self) -> bool:
+        """Restore everything; return False if that fails or the process is used up."""
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        # A fork is cheap, so a worker that grew or runs a thread is not reused.
+        if (
+            usage.ru_maxrss - self._start_kib > MAX_GROWTH_KIB
+            or threading.active_count() > 1  # its CPU time would be the next call's
+            or usage.ru_utime + usage.ru_stime > MAX_CPU_S / 2
+        ):
+            return False
+        sys.setrecursionlimit(self._recursion_limit)
+        if self._has_digits:
+            sys.set_int_max_str_digits(self._digits)
+        decimal.setcontext(self._decimal.copy())
+        for timer in _TIMERS:
+            signal.setitimer(timer, 0)
+        random.seed(_SEED)
+        if (numpy_random := sys.modules.get("numpy.random")) is not None:
+            numpy_random.seed(_SEED)
+        if os.environb != self._environment:
+            os.environb.clear()
+            os.environb.update(self._environment)
+        # tempfile caches its folder; now it reads TMPDIR again.
+        tempfile.tempdir = None
+        try:
+            if _find_lowest_free() - self._lowest_free > _MAX_LEAKED_FILES:
+                return False
+            os.chdir(self._folder)
+            if any(self._folder.iterdir()):
+                _empty_folder(self._folder)
+            return not any(self._folder.iterdir())
+        except OSError:
+            return False
+
+
+def _find_lowest_free() -> int:
+    """Return the lowest descriptor that is not in use."""
+    descriptor = os.dup(0)
+    os.close(descriptor)
+    return descriptor
+
+
+# -- scratch folders -------------------------------------------------------------------
+
+
+def _empty_folder(folder: Path) -> None:
+    """Delete the contents of a folder, as far as possible.
+
+    `shutil.rmtree` recurses, so a thousand nested folders would crash the process that
+    cleans up. Here a nested folder is first moved to the top.
+    """
+    pending = [folder]
+    prefix = folder / os.urandom(16).hex()
+    count = 0
+    while pending:
+        current = pending.pop()
+        entries: list[Path] = []
+        with contextlib.suppress(OSError):
+            entries += current.iterdir()
+        for path in entries:
+            with contextlib.suppress(OSError):
+                if path.is_symlink() or not path.is_dir():
+                    path.unlink()
+                    continue
+                # Moving a folder changes its ".." entry, so it must be writable.
+                with contextlib.suppress(OSError):
+                    path.chmod(0o700)
+                count += 1
+                pending.append(path.rename(f"{prefix}-{count}"))
+        if current != folder:
+            with contextlib.suppress(OSError):
+                current.rmdir()
+
+
+def remove_folder(folder: Path) -> None:
+    """Delete a folder with its contents, as far as possible."""
+    _empty_folder(folder)
+    with contextlib.suppress(OSError):
+        folder.rmdir()

@@ -12,7 +12,7 @@ Denied, by layer:
               of modes, owners and times of files, and everything else that is not in
               its table
 
-Covered elsewhere: process_state.py resets state for the next call. fork_server.py
+Covered elsewhere: worker_program.py resets state for the next call. fork_server.py
 starts the process without the keys of the run. Deadlines limit the CPU time of a call.
 
 Not covered: existence, size and owner of any file (stat); the number of files that a
