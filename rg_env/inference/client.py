@@ -318,8 +318,6 @@ class Client(APIServer):
         tokens = with_one_bos(self.tokenizer, tokens)
         fields.pop("model", None)
         if self.route is CHAT:
-            await self.probe()
-        if self.route is CHAT:
             raise bad_reply(f"{self.config.base_url} gives no token ids")
         rows = await self.ask(self.route, Prompt([], tokens, False), fields)
         ids = [row.tokens for row in rows]

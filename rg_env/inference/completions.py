@@ -77,11 +77,9 @@ class Completion(msgspec.Struct):
 
 
 @functools.lru_cache(maxsize=8)
-def _highest_id(tokenizer: Any) -> float:
-    """Return the highest token id of a tokenizer; infinite where it does not say."""
-    if not hasattr(tokenizer, "get_vocab"):
-        return math.inf
-    return max(tokenizer.get_vocab().values(), default=math.inf)
+def _highest_id(tokenizer: Any) -> int:
+    """Return the highest token id of a tokenizer."""
+    return max(tokenizer.get_vocab().values())
 
 
 def read_tokens(tokenizer: Any, completions: Iterable[Completion]) -> list[Completion]:
