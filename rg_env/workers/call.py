@@ -246,8 +246,6 @@ class Worker:
             raise WorkerLostError(f"preparing the job: {error}") from None
         except (OSError, EOFError) as error:
             raise NotStartedError("the worker ended before the job began") from error
-        if first.kind is Frame.KILLED:
-            raise KilledError(first.text)
         if first.number != number or first.kind not in (Frame.STARTED, Frame.FAILURE):
             raise NotStartedError("the worker ended, or sent, before the job began")
         if first.kind is Frame.FAILURE:  # the call cannot be unpickled or prepared
@@ -261,8 +259,6 @@ class Worker:
             raise KilledError("ended with its fork server") from None
         if answer.kind is Frame.ENDED:
             raise WorkerDiedError(f"the worker {answer.text}")
-        if answer.kind is Frame.KILLED:
-            raise KilledError(answer.text)
         is_answer = answer.kind in (Frame.RESULT, Frame.FAILURE)
         if answer.number != number or not is_answer:
             raise WorkerDiedError("the worker sent a frame that answers no call")
@@ -274,7 +270,11 @@ class Worker:
         self._channel.close()
 
     def _receive(self, cpu_s: float, max_bytes: int, wall_s: float = 0.0) -> Message:
-        """Wait for a frame until the worker has used so much more CPU time."""
+        """Wait for a frame until the worker has used so much more CPU time.
+
+        Raises:
+            KilledError: Others have ended the worker.
+        """
         wall_s = wall_s or max(LEAST_WALL_LIMIT_S, WALL_LIMIT_FACTOR * cpu_s)
         end_s = time.monotonic() + wall_s
         limit_s = self._read_clock() + cpu_s
@@ -288,7 +288,10 @@ class Worker:
             # A process of one thread needs at least this wall time for the rest.
             wait_s = min(wait_s, max(left_s, LEAST_WAIT_S))
             with contextlib.suppress(TimeoutError):
-                return self._channel.receive(wait_s, max_bytes)
+                message = self._channel.receive(wait_s, max_bytes)
+                if message.kind is Frame.KILLED:
+                    raise KilledError(message.text)
+                return message
         raise DeadlineExceededError(f"not done after {cpu_s:g} s of CPU time")
 
     def _read_clock(self) -> float:

@@ -138,7 +138,7 @@ class InferenceServer:
 def build_app(server, *, generates=False):
     """Build the application of a server, with the route `/generate` if it generates."""
     app = web.Application(client_max_size=MAX_BODY_BYTES)
-    pages = ("/health", "/v1/models", "/version")
+    pages = ("/health", "/v1/models")
     app.add_routes(
         [
             *(web.get(path, server.page) for path in pages),

@@ -153,16 +153,16 @@ def moved(to="https://elsewhere.example/v1"):
 
 
 @contextlib.asynccontextmanager
-async def serving(odd, port=0):
+async def serving(odd):
     """Serve in this process; yield the base URL, without /v1."""
-    async with serve_app(odd.app(), port=port) as url:
+    async with serve_app(odd.app()) as url:
         yield url
 
 
 @contextlib.asynccontextmanager
-async def hanging(port=0):
+async def hanging():
     """Take connections and say nothing."""
     with socket.socket() as listening:
-        listening.bind(("127.0.0.1", port))
+        listening.bind(("127.0.0.1", 0))
         listening.listen(64)
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"

@@ -25,13 +25,12 @@ class LentForkServer:
 
     def fork(self):
         """Return a worker, which ends when this is closed."""
-        if not self.closed:
-            worker = self._lender.fork()
-            with self._lock:
-                self._workers.append(worker)
-                if not self.closed:
-                    return worker
-            worker.close()
+        worker = self._lender.fork()
+        with self._lock:
+            self._workers.append(worker)
+            if not self.closed:
+                return worker
+        worker.close()
         raise PoolClosedError("the pool is closed")
 
     def close(self):
