@@ -79,7 +79,8 @@ class Completion(msgspec.Struct):
 @functools.lru_cache(maxsize=8)
 def _highest_id(tokenizer: Any) -> int:
     """Return the highest token id of a tokenizer."""
-    return max(tokenizer.get_vocab().values())
+    highest: int = max(tokenizer.get_vocab().values())
+    return highest
 
 
 def read_tokens(tokenizer: Any, completions: Iterable[Completion]) -> list[Completion]:

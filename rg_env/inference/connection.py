@@ -10,13 +10,10 @@ Mends B23 of docs/host_defects.md: a connection is opened and closed for every r
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
-import email.utils
 import re
 import socket
 import ssl
-import time
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -179,19 +176,13 @@ def body_summary(body: bytes, *secrets: str) -> str:
     return _line(words, secrets)
 
 
-def retry_after_s(value: str, now_s: float) -> float:
-    """Return the seconds to wait by a `Retry-After` header: a number or an HTTP date.
+def retry_after_s(value: str) -> float:
+    """Return the seconds to wait by a `Retry-After` header, 0 for a date.
 
-    >>> retry_after_s("Thu, 01 Jan 1970 00:02:00 GMT", now_s=100.0)
+    >>> retry_after_s("20")
     20.0
     """
-    with contextlib.suppress(ValueError, OverflowError):
-        if value.isdecimal():
-            seconds = float(value)
-        else:
-            seconds = email.utils.parsedate_to_datetime(value).timestamp() - now_s
-        return max(0.0, min(LONGEST_RETRY_AFTER_S, seconds))
-    return 0.0
+    return min(LONGEST_RETRY_AFTER_S, float(value)) if value.isdecimal() else 0.0
 
 
 def refusal(
@@ -217,7 +208,7 @@ def refusal(
         setting = CONTEXT
     wait_s = 0.0
     if status in RETRY_LATER:
-        wait_s = retry_after_s(headers.get("Retry-After", ""), time.time())
+        wait_s = retry_after_s(headers.get("Retry-After", ""))
     return Failure(
         f"status_{status}",
         text,
