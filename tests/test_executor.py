@@ -9,11 +9,6 @@ import pytest
 from rg_env import executor
 
 
-def test_errors_come_back_from_the_thread():
-    with pytest.raises(ZeroDivisionError):
-        asyncio.run(executor.in_thread(divmod, 1, 0))
-
-
 def test_there_is_one_thread_for_all():
     async def run():
         calls = (executor.in_thread(threading.get_ident) for _ in range(5))

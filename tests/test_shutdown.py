@@ -43,15 +43,6 @@ def test_without_a_signal_it_is_as_asyncio_runs_it(handlers):
     assert handlers_now() == handlers
 
 
-def test_an_error_is_raised_as_it_is(handlers):
-    async def work():
-        raise KeyError("x")
-
-    with pytest.raises(KeyError):
-        shutdown.run(work())
-    assert handlers_now() == handlers
-
-
 def test_a_closed_terminal_does_not_end_what_nohup_has_started():
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 

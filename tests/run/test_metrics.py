@@ -38,15 +38,6 @@ def numbers(metrics):
     return {name: n for name, n in found.items() if not name.startswith("alarms/")}
 
 
-def test_there_are_numbers_before_the_first_rollout():
-    metrics = taken()
-    assert (metrics.mean_score, metrics.ledger.in_flight) == (0.0, 0)
-    assert numbers(metrics) == {
-        "ledger/rollouts_queried": 0,
-        "train/rollouts_scored": 0,
-    }
-
-
 def test_shares_and_means_are_of_all_groups_since_the_last_call():
     both = group(level=0.25, right=1.0, wrong=0.4)
     long = dataclasses.replace(

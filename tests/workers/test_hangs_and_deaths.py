@@ -171,13 +171,6 @@ def test_deadline_does_not_count_waiting(single):
     assert single.submit(math.sqrt, 4.0, deadline_s=0.5).result() == 2.0
 
 
-def test_deadline_does_not_count_preloading(tmp_path, monkeypatch):
-    (tmp_path / "slow_module.py").write_text("import time; time.sleep(1)")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    with new_pool(preload=["slow_module"]) as pool:
-        assert pool.call(math.sqrt, 4.0, deadline_s=0.5) == 2.0
-
-
 def test_job_that_cannot_be_pickled_is_refused_at_once(pool):
     with pytest.raises((pickle.PicklingError, AttributeError)):
         pool.submit(lambda: 0, deadline_s=LONG_S)

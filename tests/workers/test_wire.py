@@ -187,9 +187,3 @@ def test_large_result_passes_and_one_that_is_too_long_becomes_job_failed(pool):
     assert pool.call(str, text, deadline_s=LONG_S) == text
     with pytest.raises(JobError, match="bytes"):
         pool.call(str, "x" * MAX_REPLY_BYTES, deadline_s=LONG_S)
-
-
-@pytest.mark.processes
-def test_result_that_is_not_plain_data_becomes_job_failed(pool):
-    with pytest.raises(JobError, match="TypeError: pathlib"):
-        pool.call(Path, "x", deadline_s=LONG_S)

@@ -24,13 +24,6 @@ from tests.support.worker_attacks import (
 pytestmark = pytest.mark.processes
 
 
-def test_a_result_comes_with_and_without_an_event_loop(pool):
-    job = (math.sqrt, 4.0)
-    assert pool.call(*job, deadline_s=LONG_S) == 2.0
-    assert pool.submit(*job, deadline_s=LONG_S).result() == 2.0
-    assert asyncio.run(pool.run(*job, deadline_s=LONG_S)) == 2.0
-
-
 @pytest.mark.parametrize(("cores", "workers"), [(None, 2), (2, 2), (12, 6), (64, 8)])
 def test_a_pool_has_half_as_many_workers_as_cores_within_bounds(
     monkeypatch, cores, workers
