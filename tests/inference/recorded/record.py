@@ -23,7 +23,6 @@ REQUESTS = {
     "top_k of one": ("/v1/completions", {**SHORT, **IDS, "logprobs": 0, "top_k": 1}),
     "unknown model": ("/v1/completions", {**SHORT, "model": "other"}),
     "too long": ("/v1/completions", {**SHORT, "prompt": [5] * 5000}),
-    "no prompt": ("/v1/completions", {}),
 }
 
 
