@@ -23,8 +23,8 @@ class Part:
 class OfPart(Checkpoints):
     """The checkpoints of an environment whose state is one value."""
 
-    def __init__(self, folder, name="rg"):
-        config = SimpleNamespace(wandb_name=name, num_shards=1, stream_settings={})
+    def __init__(self, folder):
+        config = SimpleNamespace(wandb_name="rg", num_shards=1, stream_settings={})
         env = SimpleNamespace(checkpoint_dir=str(folder), config=config, _items=None)
         super().__init__(env, None, None)
         self.part = Part(1)

@@ -134,8 +134,8 @@ def web_page():
     return Odd({}, otherwise=(200, HTML))
 
 
-def moved(to="https://elsewhere.example/v1"):
-    return Odd({}, otherwise=(301, to))
+def moved():
+    return Odd({}, otherwise=(301, "https://elsewhere.example/v1"))
 
 
 @contextlib.asynccontextmanager

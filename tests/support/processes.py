@@ -5,6 +5,8 @@ import resource
 import time
 from pathlib import Path
 
+PATIENCE_S = 60.0
+
 
 def _parents():
     """Return the processes that run, zombies left out, each with its parent."""
@@ -25,9 +27,9 @@ def descendants(pid):
     return found - {pid}
 
 
-def left_alive(pids, patience_s=60):
+def left_alive(pids):
     """Return which processes are still there, after some patience."""
-    deadline = time.monotonic() + patience_s
+    deadline = time.monotonic() + PATIENCE_S
     while left := sorted(set(pids) & _parents().keys()):
         if time.monotonic() > deadline:
             break

@@ -9,7 +9,7 @@ from rg_env.run.group import Rollout
 from tests.support.groups import scored
 from tests.support.published import write
 
-UUID = "0123abcd-0000-4000-8000-00000000000{}"
+UUID = "0123abcd-0000-4000-8000-000000000001"
 
 
 def write_lines(path, rows):
@@ -44,8 +44,8 @@ def group(
     return record.line({"reasoning_gym": "0.1.25"}, time)
 
 
-def dump(folder, groups, run=1):
-    name = f"reasoning_gym_environment_rollouts_{UUID.format(run)}_0000.jsonl"
+def dump(folder, groups):
+    name = f"reasoning_gym_environment_rollouts_{UUID}_0000.jsonl"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(b"".join(encode_group(g) + b"\n" for g in groups))
     return folder / name

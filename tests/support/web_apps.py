@@ -12,7 +12,7 @@ from aiohttp import web
 
 
 @contextlib.asynccontextmanager
-async def serve_app(app, host="127.0.0.1", port=0, *, notices_departures=False):
+async def serve_app(app, port=0, *, notices_departures=False):
     """Serve an application while the context lasts; yield the base URL."""
     runner = web.AppRunner(
         app,
@@ -22,9 +22,8 @@ async def serve_app(app, host="127.0.0.1", port=0, *, notices_departures=False):
     )
     await runner.setup()
     try:
-        await web.TCPSite(runner, host, port).start()
-        name = f"[{host}]" if ":" in host else host
-        yield f"http://{name}:{runner.addresses[0][1]}"
+        await web.TCPSite(runner, "127.0.0.1", port).start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
 
