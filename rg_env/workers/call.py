@@ -50,6 +50,7 @@ from rg_env.workers.worker_program import MAX_DETAIL_CHARS, MAX_MESSAGE_CHARS
 BRIEF_CALLS = 24
 # CPU time between the arrival of a call and the beginning of its job.
 PREPARING_LIMIT_S = 30.0
+# A worker that has not read its call by then hangs.
 SEND_LIMIT_S = 60.0
 LEAST_WALL_LIMIT_S = 60.0
 # Wall time for each second of a deadline. It ends a worker that sleeps, but not one
