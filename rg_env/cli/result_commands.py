@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from rg_env.cli.command import (
     task_modules_option,
 )
 from rg_env.cli.command import workers as pool_of
-from rg_env.errors import SettingError, counted, on_one_line, printable
+from rg_env.errors import SettingError, counted, on_one_line
 from rg_env.executor import in_thread
 from rg_env.places import check_writable
 from rg_env.results.samples import SCORES, batched
@@ -36,6 +37,8 @@ from rg_env.workers.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from rg_env.results.summary import Comparison
 
 logger = logging.getLogger(__name__)
 
@@ -69,19 +72,23 @@ def compare(
     A result is a PATH: a file or folder of samples of evaluate or rescore, of dumps, of
     rows of process, or of published results of reasoning-gym, where each run is one.
     """
-    from rich.text import Text
-
     from rg_env.results.summary import Comparison
 
     names, table, unread = _results(paths, score)
     comparison = Comparison(names, table, all_pairs=pairs)
-    if as_json:
-        print(json.dumps(comparison.numbers() | {"unread": unread}, indent=2))
-        return 0
-    numbered = [Text(f"{n}  {printable(name)}") for n, name in enumerate(names, 1)]
-    tables = rendered(*numbered, *comparison.tables(with_tasks=tasks))
-    print("\n".join([tables, *unread]))
+    _print(comparison, unread, with_tasks=tasks, as_json=as_json)
     return 0
+
+
+def _print(
+    comparison: Comparison, remarks: Sequence[str], *, with_tasks: bool, as_json: bool
+) -> None:
+    if as_json:
+        print(json.dumps(comparison.numbers() | {"remarks": remarks}, indent=2))
+    else:
+        print(
+            "\n".join([rendered(*comparison.tables(with_tasks=with_tasks)), *remarks])
+        )
 
 
 def _results(
@@ -185,8 +192,8 @@ def rescore(
     scorer with normalization. Items are made again; if the library now makes another
     item, the completion gets no score. The status is 0 only if one has a score.
     """
-    from rg_env.results.estimates import table_of
-    from rg_env.results.summary import rescored_numbers, rescored_table
+    from rg_env.results.estimates import HAS_SCORE, table_of
+    from rg_env.results.summary import Comparison
 
     if out is not None:
         check_writable("--out", out)
@@ -200,15 +207,13 @@ def rescore(
         shutdown.run(_rescore(sources, out, rows, pool, cluster, modules))
     if not rows:
         raise sources.no_completion(paths)
-    numbers = rescored_numbers(table_of(rows))
-    if as_json:
-        print(json.dumps(numbers | {"unread": dict(sources.unread)}, indent=2))
-    else:
-        lost = ", ".join(f"{w} {n}" for w, n in numbers["all"]["without_score"].items())
-        lines = [rendered(rescored_table(numbers)), *sources.reasons()]
-        lines += [f"without a score, and so not in the means: {lost}"] * bool(lost)
-        print("\n".join(lines))
-    return int(not numbers["all"]["completions"])
+    table = table_of(rows)
+    lost = Counter(table.filter(~HAS_SCORE)["outcome"])
+    outcomes = ", ".join(f"{word} {number}" for word, number in lost.most_common())
+    remarks = [f"without a score, and so not in the means: {outcomes}"] * bool(lost)
+    remarks += sources.reasons()
+    _print(Comparison.of_scores(table), remarks, with_tasks=True, as_json=as_json)
+    return int(lost.total() == len(table))
 
 
 def _cluster(address: str, end: contextlib.ExitStack) -> Any:

@@ -66,18 +66,18 @@ class Estimate:
 
 
 Numbers = dict[str, Any]
-"""Name to an estimate or count of a part."""
-
-NO_PAIR: Numbers = dict.fromkeys(("means", "by_item", "by_task"))
-NO_PAIR |= {"only_first": 0, "only_second": 0}
+"""Name to an estimate or count of a part; None is an estimate of nothing."""
 
 
-def plain(numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """Return numbers as JSON has them."""
-    return {
-        name: dataclasses.asdict(of) if isinstance(of, Estimate) else of
-        for name, of in numbers.items()
-    }
+def plain(parts: Mapping[Key, Numbers]) -> dict[str, Any]:
+    """Return the numbers of parts as JSON has them, by kind and name."""
+    values: dict[str, Any] = {kind: {} for kind in KINDS}
+    for (kind, name), numbers in sorted(parts.items()):
+        values[kind][name] = {
+            key: dataclasses.asdict(of) if isinstance(of, Estimate) else of
+            for key, of in numbers.items()
+        }
+    return values | {"all": values["all"].get("")}
 
 
 # -- tables ----------------------------------------------------------------------------
@@ -255,39 +255,49 @@ def best_of_items(
 # -- results ---------------------------------------------------------------------------
 
 
+def completions_of_most_items(table: pl.DataFrame) -> int:
+    """Return how many completions of an item every result has, for most of its items.
+
+    Results with one completion of an item do not count.
+    """
+    sizes = table.filter(HAS_SCORE).group_by("result", "item").len()
+    modes = sizes.group_by("result").agg(pl.col("len").mode().min())["len"]
+    return int(modes.filter(modes > 1).min() or 1)
+
+
 def results(
     table: pl.DataFrame, by: Sequence[str] = PART, k: int = 1
 ) -> dict[Key, Numbers]:
-    """Return what each part with a score came to, with k completions of an item.
+    """Return what each part came to, with k completions of an item.
 
     Estimates are of the score `by_item`, and `by_task` if there are several; of what is
-    `right` (score 1.0), which is pass@1; of the `score_of_answered`; and of `best_of_k`
-    and `pass_at_k` of items that have k > 1 completions with a score. Of the counts,
-    `failed` are completions without a score, and `truncated` may be unknown.
+    `right` (score 1.0), which is pass@1; of the `score_of_answered`; of `best_of_k` and
+    `pass_at_k` of items that have k > 1 completions with a score; and of the shares
+    that are `answered` and `truncated`. `items` and `completions` have a score, and
+    `failed` are completions without one.
     """
     is_not_used = OUTCOME == NOT_USED
-    truncated = pl.col("truncated")
+    answered = pl.col("answered")
     means = {
         "by_item": estimates(table, by=by),
         "by_task": _by_task(table, by=by),
         "right": estimates(table, RIGHT, by),
-        "score_of_answered": estimates(table.filter(pl.col("answered")), by=by),
+        "score_of_answered": estimates(table.filter(answered), by=by),
         "best_of_k": best_of_items(table, SCORE, by, k),
         "pass_at_k": best_of_items(table, RIGHT, by, k),
+        "answered": estimates(table, answered, by),
+        "truncated": estimates(table, pl.col("truncated"), by),
     }
     counts = table.group_by(by, maintain_order=True).agg(
+        items=pl.col("item").filter(HAS_SCORE).n_unique(),
         completions=SCORE.count(),
-        answered=pl.col("answered").mean(),
-        truncated=pl.when(truncated.count() > 0).then(truncated.sum()),
         failed=pl.len() - SCORE.count() - is_not_used.sum(),
         not_used=is_not_used.sum(),
     )
     measured: dict[Key, Numbers] = {}
     for row in counts.iter_rows(named=True):
         part = tuple(row.pop(name) for name in by)
-        if score := means["by_item"].get(part):
-            these = {name: of.get(part) for name, of in means.items()}
-            measured[part] = {"items": score.clusters, **these, **row}
+        measured[part] = {name: of.get(part) for name, of in means.items()} | row
     return measured
 
 
@@ -295,30 +305,19 @@ def paired(
     table: pl.DataFrame, first: int, second: int, by: Sequence[str] = PART
 ) -> dict[Key, Numbers]:
     """Return for each part the second result less the first one, on shared items."""
-    a = pl.col("a")
-    b = pl.col("b")
-    is_first = pl.col("result") == first
-    is_second = pl.col("result") == second
+    result = pl.col("result")
+    less = pl.col("second") - pl.col("first")
     items = (
-        table.filter(HAS_SCORE, is_first | is_second)
+        table.filter(HAS_SCORE, result.is_in([first, second]))
         .group_by(*by, "task", "item", maintain_order=True)
-        .agg(a=SCORE.filter(is_first).mean(), b=SCORE.filter(is_second).mean())
+        .agg(
+            first=SCORE.filter(result == first).mean(),
+            second=SCORE.filter(result == second).mean(),
+        )
     )
-    by_item = estimates(items, b - a, by=by, within=(-1.0, 1.0))
-    by_task = _by_task(items, b - a, by=by, within=(-1.0, 1.0))
-    counts = items.group_by(by, maintain_order=True).agg(
-        pl.concat_list(c.filter((a + b).is_not_null()).mean() for c in (a, b)),
-        only_first=b.is_null().sum(),
-        only_second=a.is_null().sum(),
-    )
-    pairs = {}
-    for *key, means, only_first, only_second in counts.iter_rows():
-        part = tuple(key)
-        pairs[part] = {
-            "means": means if part in by_item else None,
-            "by_item": by_item.get(part),
-            "by_task": by_task.get(part),
-            "only_first": only_first,
-            "only_second": only_second,
-        }
-    return pairs
+    by_item = estimates(items, less, by=by, within=(-1.0, 1.0))
+    by_task = _by_task(items, less, by=by, within=(-1.0, 1.0))
+    return {
+        part: {"by_item": of, "by_task": by_task.get(part)}
+        for part, of in by_item.items()
+    }

@@ -90,7 +90,7 @@ def test_a_result_of_ours_is_paired_with_a_published_one_by_the_questions(
     ours = samples_file(tmp_path / "samples.jsonl", 1.0, 1.0, 0.0, None)
     (difference,) = numbers(capsys, tmp_path / "published", ours)["differences"]
     assert difference["all"]["by_item"]["mean"] == pytest.approx(2 / 3)
-    assert (difference["all"]["only_first"], difference["all"]["only_second"]) == (7, 0)
+    assert difference["all"]["by_item"]["samples"] == 3
 
 
 def test_the_table_has_all_first_then_categories_and_tasks_on_request(
@@ -141,7 +141,7 @@ def test_of_a_file_of_rescore_any_of_its_scores_is_compared(
     path = rescored_file(tmp_path / "out.jsonl")
     (result,) = numbers(capsys, path, *options)["results"]
     assert (result["name"], result["all"]["by_item"]["mean"]) == ("model", mean)
-    assert result["all"]["without_score"] == 1
+    assert result["all"]["failed"] == 1
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from rg_env.library import worker_jobs
+from rg_env.results.samples import SCORES
 from rg_env.stream.group_scorer import GroupScorer, ScoringUnavailableError
 from tests.support import published
 from tests.support.parts import GUARD_S, run_main
@@ -42,16 +43,15 @@ def rows_of(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_a_folder_of_runs_has_a_row_for_each_task(corpus, capsys):
-    printed = rescored(capsys, corpus)
-    rows = [line.split() for line in printed.splitlines()]
-    (whole,) = [line for line in rows if line[:1] == ["all"]]
-    assert whole[1:3] == ["20", "200"]
-    assert [line[1:3] for line in rows if line[:1] == ["lcm"]] == [["10", "100"]]
-    assert whole[-2:] == ["40", "0"]
-    document = json.loads(rescored(capsys, corpus, "--json"))
-    assert document["all"]["completions"] == 200
-    assert (document["tasks"]["gcd"]["changed"], document["unread"]) == (20, {})
+def test_the_scores_of_all_runs_are_compared(corpus, capsys):
+    results = json.loads(rescored(capsys, corpus, "--json"))["results"]
+    assert [each["name"] for each in results] == [*SCORES]
+    assert [each["all"]["completions"] for each in results] == [200] * 4
+    saved, *_, ours = (each["task"]["lcm"]["by_item"]["mean"] for each in results)
+    assert saved > ours == 0.7
+    printed = [line.split() for line in rescored(capsys, corpus).splitlines()]
+    assert ["4", "20", "0", "0.700"] in [line[:4] for line in printed]
+    assert [line[4] for line in printed if line[:1] == ["lcm"]] == ["0.700"]
 
 
 def test_an_answer_is_scored_once_however_often_the_command_is_given(
@@ -94,4 +94,4 @@ def test_a_file_of_rescore_beside_its_sources_is_none_of_them(pool, capsys, tmp_
     out = tmp_path / "out.jsonl"
     for _ in range(2):
         document = json.loads(rescored(capsys, tmp_path, "--out", out, "--json"))
-        assert (document["all"]["completions"], document["unread"]) == (1, {})
+        assert (document["results"][0]["all"]["failed"], document["remarks"]) == (1, [])

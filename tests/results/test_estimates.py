@@ -144,13 +144,11 @@ def test_a_difference_is_of_the_mean_of_each_item_that_both_have():
     found = difference(
         of(0.0, [0.5, 0.0, 1.0], 1.0, None), of(None, 1.0, 1.0, 1.0, 1.0)
     )
-    assert found["by_item"].mean == pytest.approx(0.25)
-    assert (found["only_first"], found["only_second"]) == (1, 2)
-    assert found["means"] == [pytest.approx(0.75), 1.0]
+    assert (found["by_item"].mean, found["by_item"].samples) == (0.25, 2)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_difference_is_that_of_the_means_and_the_opposite_of_swapped_results(seed):
+def test_a_difference_is_the_opposite_of_that_of_swapped_results(seed):
     rng = random.Random(seed)
     of_results = [
         [
@@ -162,14 +160,7 @@ def test_a_difference_is_that_of_the_means_and_the_opposite_of_swapped_results(s
     made = table(*of_results)
     there, back = paired(made, 0, 1), paired(made, 1, 0)
     for part, pair in there.items():
-        first, second = pair["means"]
         other = back.pop(part)
-        assert pair["by_item"].mean == pytest.approx(second - first)
-        assert other["means"] == [second, first]
-        assert (other["only_second"], other["only_first"]) == (
-            pair["only_first"],
-            pair["only_second"],
-        )
         for name in ("by_item", "by_task"):
             if pair[name] is not None:
                 ends = [pair[name].mean, pair[name].low, pair[name].high]

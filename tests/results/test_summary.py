@@ -5,10 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from rg_env.results.estimates import row_of, table_of
 from rg_env.results.samples import Sample
-from rg_env.results.summary import EvalSummary, rescored_numbers, rescored_table
-from rg_env.results.terminal import rendered
+from rg_env.results.summary import EvalSummary
 
 CUT = {"finish_reason": "length"}
 CATEGORIES = {"gcd": "arithmetic", "lcm": "arithmetic", "maze": "games"}
@@ -55,10 +53,11 @@ def test_the_score_stands_beside_the_share_answered_and_the_score_of_those():
         sample("gcd", 0.0, "no_answer", item=2),
         sample("gcd", 0.0, "unclosed_answer", 3, row=CUT),
     ]
-    found = EvalSummary(rows).overall
-    assert (found["by_item"].mean, found["answered"]) == (0.375, 0.5)
+    summary = EvalSummary(rows)
+    found = summary.overall
+    assert (found["by_item"].mean, found["answered"].mean) == (0.375, 0.5)
     assert (found["score_of_answered"].mean, found["right"].mean) == (0.75, 0.25)
-    assert found["truncated"] == 1
+    assert summary.metrics()["eval/truncated"] == 1
 
 
 # -- the metrics and the table ---------------------------------------------------------
@@ -84,26 +83,3 @@ def test_the_best_of_several_completions_has_columns_of_its_own():
     assert "best of" not in shown(EvalSummary([once]))
     table = shown(EvalSummary([once, again]))
     assert "best of 2" in table and "pass@2" in table and "2 completions" in table
-
-
-# -- completions that were scored again ------------------------------------------------
-
-
-def again(saved, ours, task="gcd", item=0, outcome="right"):
-    scores = {"saved": saved, "library": 0.0, "fixes": 0.0, "ours": ours}
-    return sample(task, ours, outcome, item, row={"scores": scores})
-
-
-def test_a_task_has_its_items_means_and_how_many_scores_changed():
-    rows = [again(0.0, 1.0), again(1.0, 1.0), again(1.0, 0.0, item=1)]
-    rows += [again(None, 1.0, "lcm"), again(0.0, None, outcome="unmatched")]
-    found = rescored_numbers(table_of(map(row_of, rows)))
-    gcd, lcm = found["tasks"]["gcd"], found["tasks"]["lcm"]
-    assert (gcd["items"], gcd["completions"], gcd["changed"]) == (2, 3, 2)
-    assert gcd["mean"]["saved"] == pytest.approx(2 / 3)
-    assert gcd["without_score"] == found["all"]["without_score"] == {"unmatched": 1}
-    assert (lcm["changed"], lcm["mean"]["saved"]) == (0, None)
-    assert (found["all"]["items"], found["all"]["changed"]) == (3, 2)
-    lines = [line.split() for line in rendered(rescored_table(found)).splitlines()]
-    assert ["gcd", "2", "3", "0.667", "0.000", "0.667", "2", "1"] in lines
-    assert ["lcm", "1", "1", "-", "0.000", "1.000", "0", "0"] in lines
