@@ -272,12 +272,19 @@ def results(
 
     Estimates are of the score `by_item`, and `by_task` if there are several; of what is
     `right` (score 1.0), which is pass@1; of the `score_of_answered`; of `best_of_k` and
-    `pass_at_k` of items that have k > 1 completions with a score; and of the shares
-    that are `answered` and `truncated`. `items` and `completions` have a score, and
-    `failed` are completions without one.
+    `pass_at_k` of items that have k > 1 completions with a score; of the shares that
+    are `answered` and `truncated`, and of groups `with_variance`; and of the `level`.
+    `items` and `completions` have a score, and `failed` ones of the `rollouts` have
+    none.
     """
     is_not_used = OUTCOME == NOT_USED
     answered = pl.col("answered")
+    groups = (
+        table.filter(HAS_SCORE)
+        .group_by(*by, "task", "item", "group")
+        .agg(pl.len(), differ=SCORE.n_unique() > 1)
+        .filter(pl.col("len") > 1)
+    )
     means = {
         "by_item": estimates(table, by=by),
         "by_task": _by_task(table, by=by),
@@ -286,10 +293,13 @@ def results(
         "best_of_k": best_of_items(table, SCORE, by, k),
         "pass_at_k": best_of_items(table, RIGHT, by, k),
         "answered": estimates(table, answered, by),
+        "with_variance": estimates(groups, pl.col("differ"), by),
         "truncated": estimates(table, pl.col("truncated"), by),
+        "level": estimates(table, pl.col("level"), by),
     }
     counts = table.group_by(by, maintain_order=True).agg(
         items=pl.col("item").filter(HAS_SCORE).n_unique(),
+        rollouts=pl.len(),
         completions=SCORE.count(),
         failed=pl.len() - SCORE.count() - is_not_used.sum(),
         not_used=is_not_used.sum(),

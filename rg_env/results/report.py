@@ -34,7 +34,7 @@ from rg_env.installation import COMMAND
 from rg_env.library.baselines import guessing_notes
 from rg_env.places import new_folder
 from rg_env.results import report_numbers as numbers
-from rg_env.results.estimates import row_of, table_of
+from rg_env.results.estimates import completions_of_most_items, row_of, table_of
 from rg_env.results.result_file import metrics_beside
 from rg_env.results.samples import Sample, batched
 from rg_env.results.sources import Sources, files_of
@@ -92,12 +92,14 @@ def _shortened(value: Any) -> Any:
 
 def _read(
     samples: Iterator[Sample], folder: Path
-) -> tuple[numbers.Found, pl.DataFrame, list[str | None]]:
+) -> tuple[numbers.FirstRows, pl.DataFrame, list[str | None]]:
     """Read samples, and write their texts into files of the folder.
 
-    Returns the runs, the table of the samples, and the beginning of each answer.
+    Returns the first row of each run, the table of the samples, and the beginning of
+    each answer.
     """
-    found: numbers.Found = {}
+    first_rows: numbers.FirstRows = {}
+    of_runs: dict[Any, int] = {}
     rows = []
     previews = []
     for number, chunk in enumerate(batched(samples, CHUNK), 1):
@@ -105,14 +107,14 @@ def _read(
         for sample in chunk:
             row = sample.row
             place = numbers.place_of(str(row["source"]), row.get("run"))
-            known = (len(found), row.get("time"), row.get("items_digest"))
-            run, *_ = found.setdefault((place, row.get("model")), known)
-            rows.append(row_of(sample, run))
+            run = (place, row.get("model"))
+            first_rows.setdefault(run, row)
+            rows.append(row_of(sample, of_runs.setdefault(run, len(of_runs))))
             answer = row["answer"]
             previews.append(answer and printable(answer[:PREVIEW_CHARS]))
             texts.append({name: _shortened(value) for name, value in row.items()})
         _write_script(folder / f"texts-{number:04}.js", "texts", [number, texts])
-    return found, table_of(rows), previews
+    return first_rows, table_of(rows), previews
 
 
 # -- the page --------------------------------------------------------------------------
@@ -151,12 +153,11 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
     files += sorted(path for path in beside if path.is_file())
     sources = Sources(files)
     with new_folder(folder, _own_files) as new:
-        found, table, previews = _read(sources.samples("report"), new)
+        first_rows, table, previews = _read(sources.samples("report"), new)
         # Last: they know of no less than the dumps.
-        metrics = numbers.read_metrics(files)
-        if not found and not metrics:
+        runs = numbers.runs_of(first_rows, numbers.read_metrics(files))
+        if not runs:
             raise sources.no_completion(paths)
-        runs, named = numbers.runs_of(found, metrics)
         labels = {number: run.label for number, run in enumerate(runs)}
         lines = table.with_columns(
             pl.col("task", "outcome").map_elements(printable, pl.String),
@@ -166,7 +167,8 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
         columns = [name for name in COLUMNS if lines[name].count()]
         columns = columns if len(labels) > 1 else columns[1:]
         _write_script(new / SAMPLES, "samples", lines.select(columns).rows())
-        parts = numbers.parts_of_runs(table)
+        k = completions_of_most_items(table)
+        parts = numbers.parts_of_runs(table, k)
         rollouts = counted(len(table), "rollout")
         values = {
             "title": title or "Report",
@@ -175,11 +177,15 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
             "made": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
             "unread": sources.reasons(),
             "runs": runs,
-            "alarms": [f"{n}: {said}" for n, of in named.items() for said in of.alarms],
-            "curves": numbers.curves_of(named),
+            "alarms": [f"{of.label}: {a}" for of in runs for a in of.metrics.alarms],
+            "curves": numbers.curves_of(runs),
             "columns": columns,
             "parts": parts,
-            "figures": list({name: 0 for part in parts for name in part["figures"]}),
+            "figures": [
+                (name, heading.format(k))
+                for name, heading in numbers.FIGURES.items()
+                if any(part.get(name) for part in parts.values())
+            ],
             "outcomes": numbers.outcomes_of_runs(table),
             "meanings": OUTCOMES,
             "guessing": guessing_notes(set(table["task"])),

@@ -15,17 +15,16 @@ import polars as pl
 
 from rg_env.errors import printable
 from rg_env.results.estimates import (
-    HAS_SCORE,
     PART,
-    RIGHT,
-    SCORE,
     Estimate,
-    best_of_items,
+    Key,
+    Numbers,
     estimates,
+    results,
     with_parts,
 )
 from rg_env.results.result_file import RUN_ID
-from rg_env.results.samples import finite
+from rg_env.results.samples import Row, finite
 from rg_env.results.sources import METRICS
 from rg_env.reward.score import OUTCOMES
 
@@ -34,8 +33,8 @@ from rg_env.reward.score import OUTCOMES
 Place = str
 """The path of a run, or its name; of dump files, the first letters of its id."""
 
-Found = dict[tuple[Place, str | None], tuple[int, str | None, str | None]]
-"""Place and model of a run to its number, and time and items of its first sample."""
+FirstRows = dict[tuple[Place, str | None], Row]
+"""Place and model of a run to the row of its first sample."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -52,6 +51,23 @@ def place_of(source: str, run: str | None = None) -> Place:
     return str(path.parent / path.name.removesuffix(f"_{METRICS}").split(".json")[0])
 
 
+class RunMetrics(NamedTuple):
+    """The numbers of a file of metrics.
+
+    Attributes:
+        began: The time of its first line, "" if there is none.
+        scored: Rollouts scored, 0 if nobody knows.
+        alarms: The newest ones.
+        curves: Key to pairs of a step and the mean of the part that it ends; there are
+            up to `MOST_POINTS` of them.
+    """
+
+    began: str = ""
+    scored: int = 0
+    alarms: Sequence[str] = ()
+    curves: Mapping[str, Sequence[tuple[float, float]]] = {}
+
+
 class Run(NamedTuple):
     """A run of a report.
 
@@ -59,93 +75,68 @@ class Run(NamedTuple):
         label: What tells it from the others: its name; its model, if runs share the
             name; and its time, if the name is an id.
         began: The time of its first sample, or of its first metrics, to the minute.
-        scored: The rollouts that it has scored, 0 if nobody knows.
         digest: Digest of the items of an evaluation, otherwise "".
     """
 
     label: str
     model: str
     began: str
-    scored: int
     digest: str
+    metrics: RunMetrics
 
 
-def runs_of(
-    found: Found, metrics: Mapping[Place, RunMetrics]
-) -> tuple[list[Run], dict[str, RunMetrics]]:
-    """Return the runs of samples, in the order of their numbers, and label to metrics.
+def runs_of(first_rows: FirstRows, metrics: Mapping[Place, RunMetrics]) -> list[Run]:
+    """Return the runs of samples in their order, and then those of metrics alone.
 
-    Metrics of a place with several runs have the label of the first.
+    Metrics of a place with several runs are those of the first.
     """
-    places = [place for place, _ in found]
-    names = {place: Path(place).name for place in [*metrics, *places]}
-    shares = Counter(names.values())  # all of a place tells it from one of its name
-    short = {p: n if shares[n] == 1 else p.lstrip("/") for p, n in names.items()}
-    labels: dict[Place, str] = {}
+    models = Counter(place for place, _ in first_rows)
+    alone: FirstRows = {(place, None): {} for place in metrics if place not in models}
+    shares = Counter(Path(place).name for place in {*models, *metrics})
+    left = dict(metrics)
     runs = []
-    nothing = RunMetrics("", 0, [], {})
-    for (place, model), (_, time, digest) in found.items():
-        of_run = metrics.get(place, nothing)
-        began = str(time or of_run.began)[:16].replace("T", " ")
-        told = [short[place]]
-        told += [model] if model and places.count(place) > 1 else []
+    for (place, model), row in [*first_rows.items(), *alone.items()]:
+        name = Path(place).name
+        of_run = left.pop(place, RunMetrics())
+        began = str(row.get("time") or of_run.began)[:16].replace("T", " ")
+        # All of a place tells it from one of its name.
+        told = [name if shares[name] == 1 else place.lstrip("/")]
+        told += [model] if model and models[place] > 1 else []
         told += [began] if began and "/" not in place else []
+        digest = str(row.get("items_digest") or "")
         label = printable(", ".join(told))
-        labels.setdefault(place, label)
-        runs.append(Run(label, model or "", began, of_run.scored, str(digest or "")))
-    named = {labels.get(place, short[place]): of for place, of in metrics.items()}
-    return runs, named
+        runs.append(Run(label, model or "", began, digest, of_run))
+    return runs
 
 
 # -- numbers of samples ----------------------------------------------------------------
 # 1 - 0.9 is less than 0.1.
 TENTH = (pl.col("level") * 10 + 1e-9).floor().clip(0, 9) / 10
 
-Part = dict[str, Any]
-"""A run, or one of its categories, tasks or levels: `result`, `kind`, `name`, the
-numbers of `rollouts` and `items`, and `figures`, name to estimate."""
+FIGURES = {
+    "by_item": "score",
+    "right": "right",
+    "pass_at_k": "pass@{}",
+    "answered": "answered",
+    "with_variance": "with variance",
+    "truncated": "truncated",
+    "level": "level",
+    "tokens": "tokens",
+    "characters": "characters",
+}
+"""Number of a part to the heading of its column."""
 
 
-def completions_of_most_items(table: pl.DataFrame) -> int:
-    """Return how many completions of an item every run has, for most of its items.
-
-    Runs with one completion of an item do not count.
-    """
-    sizes = table.filter(HAS_SCORE).group_by("result", "item").len()
-    modes = sizes.group_by("result").agg(pl.col("len").mode().min())["len"]
-    return int(modes.filter(modes > 1).min() or 1)
-
-
-def parts_of_runs(table: pl.DataFrame) -> list[Part]:
-    """Return the parts of all runs, in the order of their names."""
+def parts_of_runs(table: pl.DataFrame, k: int) -> dict[Key, Numbers]:
+    """Return kind, name and number of a run to the numbers of that part of it."""
     level = pl.format("{} to {}", TENTH.round(1), (TENTH + 0.1).round(1))
     levels = table.drop_nulls("level").with_columns(kind=pl.lit("level"), name=level)
     samples = pl.concat([with_parts(table), levels])
-    by = ["result", *PART]
-    in_groups = samples.filter(HAS_SCORE).group_by(*by, "task", "item", "group")
-    groups = in_groups.agg(pl.len(), differ=SCORE.n_unique() > 1)
-    k = completions_of_most_items(table)
+    by = [*PART, "result"]
     unit = "characters" if table["tokens"].null_count() else "tokens"
-    means = {
-        "score": estimates(samples, by=by),
-        "right": estimates(samples, RIGHT, by),
-        f"pass@{k}": best_of_items(samples, RIGHT, by, k),
-        "answered": estimates(samples, pl.col("answered"), by),
-        "with variance": estimates(
-            groups.filter(pl.col("len") > 1), pl.col("differ"), by
-        ),
-        "truncated": estimates(samples, pl.col("truncated"), by),
-        "level": estimates(samples, pl.col("level"), by),
-        unit: estimates(samples, pl.col(unit), by, within=(0.0, math.inf)),
-    }
-    counts = samples.group_by(by).agg(
-        rollouts=pl.len(), items=pl.col("item").n_unique()
-    )
-    parts = list(counts.sort("name", "result").iter_rows(named=True))
-    for part in parts:
-        key = tuple(part[name] for name in by)
-        part["figures"] = {name: of[key] for name, of in means.items() if key in of}
-    return parts
+    lengths = estimates(samples, pl.col(unit), by, within=(0.0, math.inf))
+    parts = sorted(results(samples, by, k).items())
+    return {part: of | {unit: lengths.get(part)} for part, of in parts}
 
 
 def outcomes_of_runs(table: pl.DataFrame) -> Iterator[tuple[int, str, Estimate]]:
@@ -173,23 +164,6 @@ CURVES = {
 MOST_POINTS = 100
 # A point has at least so many: a line of `process` is of one group alone.
 FEWEST_ROLLOUTS = 32
-
-
-class RunMetrics(NamedTuple):
-    """The numbers of a file of metrics.
-
-    Attributes:
-        began: The time of its first line, "" if there is none.
-        scored: Rollouts scored.
-        alarms: The newest ones.
-        curves: Key to pairs of a step and the mean of the part that it ends; there are
-            up to `MOST_POINTS` of them.
-    """
-
-    began: str
-    scored: int
-    alarms: list[str]
-    curves: dict[str, list[tuple[float, float]]]
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
@@ -233,12 +207,12 @@ def _metrics(lines: Sequence[Mapping[str, Any]]) -> RunMetrics:
     return RunMetrics(began, scored, alarms[-1] if alarms else [], curves)
 
 
-def curves_of(metrics: Mapping[str, RunMetrics]) -> dict[str, list[Any]]:
+def curves_of(runs: Iterable[Run]) -> dict[str, list[Any]]:
     """Return name to the curves of all runs, each with its color, label and points."""
     curves: dict[str, list[Any]] = {}
-    for key, name in CURVES.items():
-        for number, (label, of) in enumerate(metrics.items()):
-            color = f"hsl({(210 + 137.5 * number) % 360:g} 70% 48%)"
-            if len(of.curves[key]) > 1:
-                curves.setdefault(name, []).append((color, label, of.curves[key]))
+    for number, run in enumerate(runs):
+        color = f"hsl({(210 + 137.5 * number) % 360:g} 70% 48%)"
+        for key, points in run.metrics.curves.items():
+            if len(points) > 1:
+                curves.setdefault(CURVES[key], []).append((color, run.label, points))
     return curves
