@@ -200,11 +200,10 @@ def rescore(
     written = out and out.resolve()
     sources = Sources([f for f in files_of(paths) if f.resolve() != written])
     modules = tuple(task_modules or ())
-    rows: list[Sequence[Any]] = []
     with contextlib.ExitStack() as end:
         cluster = _cluster(ray, end) if ray else None
         pool = end.enter_context(pool_of(workers, modules))
-        shutdown.run(_rescore(sources, out, rows, pool, cluster, modules))
+        rows = shutdown.run(_rescore(sources, out, pool, cluster, modules))
     if not rows:
         raise sources.no_completion(paths)
     table = table_of(rows)
@@ -230,85 +229,56 @@ def _cluster(address: str, end: contextlib.ExitStack) -> Any:
 async def _rescore(
     sources: Sources,
     out: Path | None,
-    rows: list[Sequence[Any]],
     pool: WorkerPool,
     cluster: Any,
     modules: tuple[str, ...],
-) -> None:
-    """Score completions that are not in the file yet; append all to `rows`."""
+) -> list[Sequence[Any]]:
+    """Score completions that are not in the file yet; return the rows of all."""
     from rg_env.library.installed_library import read_library
     from rg_env.results.estimates import row_of
     from rg_env.results.rescoring import (
         RescoredFile,
         Rescoring,
-        SavedItems,
         by_item,
         rescore,
+        rescored_here,
     )
 
     library = await read_library(pool)
-    with contextlib.ExitStack() as end:
-        file = await in_thread(RescoredFile, out, library.release) if out else None
-        if file is not None:
-            end.callback(file.close)
-            await in_thread(lambda: rows.extend(map(row_of, file.samples())))
-        progress = end.enter_context(WorkProgress("rescore", sources.total_kb, "kB"))
-        table = Table(rows, sources, progress)
-        new = sources.samples() if file is None else file.missing(sources.samples())
-        sinks: list[Part] = [table.take]
-        sinks = sinks if file is None else [file.take, *sinks]
-        if cluster is None:
-            items = (
-                of for some in batched(new, SAMPLES_AT_ONCE) for of in by_item(some)
-            )
-            source = SavedItems(Group(known=each) for each in items)
-            await rescore(source, Rescoring(pool, library), sinks)
-        else:
-            batches = batched(new, SAMPLES_A_CALL)
-            source = SavedItems(Group(known=each) for each in batches)
-            calls = cluster.cpus * CALLS_A_CORE
-            await rescore(source, OnCluster(cluster, modules), sinks, calls)
+    rows: list[Sequence[Any]] = []
+    named = set[str]()
+    new = sources.samples()
+    sinks: list[Part] = []
 
-
-class Table:
-    """The sink of the rows of the table; shows the progress, and what has no score."""
-
-    def __init__(
-        self, rows: list[Sequence[Any]], sources: Sources, progress: WorkProgress
-    ) -> None:
-        self._rows = rows
-        self._sources = sources
-        self._progress = progress
-        self._named = set[str]()
-
-    async def take(self, group: Group) -> None:
+    async def show(group: Group) -> None:
         """Add the samples of a group; name the first outcome of each kind."""
-        from rg_env.results.estimates import row_of
-
-        samples = group.data
-        self._rows.extend(map(row_of, samples))
-        for sample in samples:
-            if sample.score is None and sample.outcome not in self._named:
-                self._named.add(sample.outcome)
+        rows.extend(map(row_of, group.data))
+        for sample in group.data:
+            if sample.score is None and sample.outcome not in named:
+                named.add(sample.outcome)
                 why = on_one_line(sample.row["reason"], 200)
                 logger.warning("the first without a score: %s", why)
-        new_kb = self._sources.read_kb - self._progress.done
-        self._progress.advance(f"{len(self._rows)} scored", new_kb)
+        new_kb = sources.read_kb - progress.done
+        progress.advance(f"{len(rows)} scored", new_kb)
 
-
-class OnCluster:
-    """The model, and the reward, that scores saved texts on the nodes of a cluster."""
-
-    def __init__(self, cluster: Any, modules: tuple[str, ...]) -> None:
-        self._cluster = cluster
-        self._modules = modules
-
-    async def complete(self, group: Group) -> None:
-        """Have a node score the samples of a group."""
-        from rg_env.results.rescoring import rescored_here
-
-        call = self._cluster.call(rescored_here, group.known, self._modules)
-        group.data = await call
-
-    async def score(self, group: Group) -> None:
-        """Do nothing: the node has scored them."""
+    with contextlib.ExitStack() as end:
+        if out is not None:
+            file = end.enter_context(contextlib.closing(RescoredFile(out)))
+            there = file.samples(library.release)
+            await in_thread(lambda: rows.extend(map(row_of, there)))
+            new = file.missing(new)
+            sinks.append(file.take)
+        progress = end.enter_context(WorkProgress("rescore", sources.total_kb, "kB"))
+        sinks.append(show)
+        if cluster is None:
+            batches = batched(new, SAMPLES_AT_ONCE)
+            items = (item for batch in batches for item in by_item(batch))
+            await rescore(items, Rescoring(pool, library).of_item, sinks)
+        else:
+            await rescore(
+                batched(new, SAMPLES_A_CALL),
+                lambda samples: cluster.call(rescored_here, samples, modules),
+                sinks,
+                cluster.cpus * CALLS_A_CORE,
+            )
+    return rows

@@ -15,8 +15,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rg_env.errors import SettingError, shown
@@ -86,20 +85,6 @@ def _read(sample: Sample) -> tuple[str | None, str]:
     return read.answer, str(read.failure)
 
 
-class SavedItems:
-    """The source of groups whose `known` has saved completions.
-
-    They are read in a thread.
-    """
-
-    def __init__(self, groups: Iterable[Group]) -> None:
-        self._groups = iter(groups)
-
-    async def next(self) -> Group | None:
-        """Return the next group."""
-        return await in_thread(next, self._groups, None)
-
-
 def by_item(samples: Iterable[Sample]) -> Iterable[Sequence[Sample]]:
     """Return the samples of each item."""
 
@@ -111,9 +96,7 @@ def by_item(samples: Iterable[Sample]) -> Iterable[Sequence[Sample]]:
 
 
 class Rescoring:
-    """The model of saved texts, and the reward that scores them in workers.
-
-    A group's `data` are new samples: each `row` has all three scores and the saved one.
+    """Makes the items of samples again, and scores them in workers.
 
     Args:
         pool: Its workers are forked with `worker_jobs.PRELOAD`.
@@ -123,33 +106,23 @@ class Rescoring:
         self._pool = pool
         self._library = library
 
-    async def complete(self, group: Group) -> None:
-        """Make the item of saved texts again."""
-        try:
-            group.entry, group.dataset = await self._item(group.known[0])
-        except _NoItemError as error:
-            outcome, why = error.args
-            self._give_none(group, outcome, why)
-
-    async def score(self, group: Group) -> None:
-        """Score the texts of a group.
+    async def of_item(self, samples: Sequence[Sample]) -> list[Sample]:
+        """Return samples of one item with all three scores and the saved one.
 
         Raises:
             PoolError: The pool is closed or cannot start.
         """
-        if group.data is not None:
-            return
         try:
-            group.data = await self._scored(group.known, group.entry, group.dataset)
+            entry, item = await self._item(samples[0])
+            return await self._scored(samples, entry, item)
+        except _NoItemError as error:
+            outcome, why = error.args
         except ScoringUnavailableError as error:
             if isinstance(error.__cause__, STOPS):
                 raise error.__cause__ from None
-            self._give_none(group, UNSCORED, str(error))
-
-    def _give_none(self, group: Group, outcome: str, why: str) -> None:
-        group.data = [
-            self._new(each, None, outcome, {"reason": why}) for each in group.known
-        ]
+            outcome = UNSCORED
+            why = str(error)
+        return [self._new(each, None, outcome, {"reason": why}) for each in samples]
 
     async def _scored(
         self, samples: Sequence[Sample], entry: Mapping[str, Any], item: Item
@@ -253,25 +226,42 @@ class Rescoring:
 
 
 async def rescore(
-    source: SavedItems, model: Any, sinks: Sequence[Part], most: int = ITEMS_AT_ONCE
+    parts: Iterable[Sequence[Sample]],
+    scored_again: Callable[[Sequence[Sample]], Awaitable[list[Sample]]],
+    sinks: Sequence[Part],
+    most: int = ITEMS_AT_ONCE,
 ) -> None:
-    """Score all groups of a source, `most` at once.
+    """Score samples again, `most` parts of them at once, and hand them to sinks.
 
-    The model is the reward too.
+    A group of this run has samples as `known`, and the new ones as `data`.
+
+    Args:
+        parts: Are read in a thread.
+        scored_again: Scores the samples of a part.
+        sinks: Take each group.
+        most: Of parts at once.
 
     Raises:
         PoolError: The pool is closed or cannot start.
     """
-    run = Run(source.next, model.complete, model.score, sinks, fatal=(Exception,))
+    left = iter(parts)
+
+    async def next_group() -> Group | None:
+        part = await in_thread(next, left, None)
+        return None if part is None else Group(known=part)
+
+    async def complete(group: Group) -> None:
+        group.data = await scored_again(group.known)
+
+    run = Run(next_group, complete, None, sinks, fatal=(Exception,))
     await Window().run_all(run, most)
 
 
 async def rescored(pool: WorkerPool, samples: Iterable[Sample]) -> list[Sample]:
     """Return samples scored again, in workers of a pool."""
-    library = await read_library(pool)
-    groups = [Group(known=some) for some in by_item(samples)]
-    await rescore(SavedItems(groups), Rescoring(pool, library), [])
-    return [sample for group in groups for sample in group.data]
+    rescoring = Rescoring(pool, await read_library(pool))
+    groups = await asyncio.gather(*map(rescoring.of_item, by_item(samples)))
+    return [sample for group in groups for sample in group]
 
 
 @functools.cache
@@ -292,33 +282,29 @@ TRIED_AGAIN = frozenset({"timeout", UNSCORED})
 """Outcomes of samples that may have a score the next time, and are not written."""
 
 
-class RescoredFile:
-    """The sink of samples that were scored again; each is on disk when it was taken.
+class RescoredFile(LineFile):
+    """The sink of samples that were scored again; each is on disk when it was taken."""
 
-    Raises:
-        SettingError: The file holds something else, or is of another library.
-        OSError: The disk refuses it, or another process is writing it.
-    """
+    _done: set[tuple[str, str]]
 
-    def __init__(self, path: Path, version: str) -> None:
-        if path.exists() and path.stat().st_size > 0:
-            with path.open("rb") as lines:
-                try:
-                    is_ours = json.loads(next(lines))["reasoning_gym"] == version
-                except (ValueError, TypeError, LookupError):
-                    is_ours = False
-            if not is_ours:
-                what = f"{shown(str(path))} is not of reasoning-gym {version}"
-                raise SettingError(f"--out: {what}; choose another file")
-        self._file = LineFile(path).open()
-        self._done: set[tuple[str, str]] = set()
-        self.close = self._file.close
+    def samples(self, version: str) -> Iterator[Sample]:
+        """Open it, and yield what it holds, to be read to the end before `missing`.
 
-    def samples(self) -> Iterator[Sample]:
-        """Yield what it holds, to be read to the end before `missing`."""
-        for sample in Sources([self._file.path]).samples():
+        Raises:
+            SettingError: The file holds something else, or is of another library.
+            OSError: The disk refuses it, or another process is writing it.
+        """
+        self.open()
+        self._done = set()
+        versions = set()
+        sources = Sources([self.path])
+        for sample in sources.samples():
+            versions.add(sample.row.get("reasoning_gym"))
             self._done.add((sample.row["source"], sample.row["place"]))
             yield sample
+        if (versions or sources.unread) and versions != {version}:
+            what = f"{shown(str(self.path))} is not of reasoning-gym {version}"
+            raise SettingError(f"--out: {what}; choose another file")
 
     def missing(self, samples: Iterable[Sample]) -> Iterator[Sample]:
         """Yield the samples that it does not hold."""
@@ -333,4 +319,4 @@ class RescoredFile:
     def _write(self, samples: Iterable[Sample]) -> None:
         for sample in samples:
             if sample.score is not None or sample.outcome not in TRIED_AGAIN:
-                self._file.append(readable(sample.row) + b"\n")
+                self.append(readable(sample.row) + b"\n")

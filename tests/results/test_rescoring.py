@@ -1,6 +1,7 @@
 """Saved completions are scored again with their own items, or not at all."""
 
 import asyncio
+import contextlib
 import json
 
 import jobs_for_items
@@ -182,34 +183,30 @@ def new_sample(place, score=1.0, outcome="right"):
     return Sample("gcd", "arithmetic", row["question"], score, outcome, row=row)
 
 
+@contextlib.contextmanager
 def opened(path):
-    """Return a file with all samples read, and their places."""
-    file = RescoredFile(path, VERSION)
-    return file, [sample.row["place"] for sample in file.samples()]
+    """Yield a file with all samples read, and their places."""
+    with contextlib.closing(RescoredFile(path)) as file:
+        yield file, [sample.row["place"] for sample in file.samples(VERSION)]
 
 
 def put(file, samples):
     asyncio.run(file.take(Group(data=samples)))
 
 
-def written(path, *places):
-    file, _ = opened(path)
-    put(file, [*map(new_sample, places)])
-    file.close()
-    return path
-
-
 def test_a_sample_that_no_scorer_gave_a_score_is_tried_again(tmp_path):
-    path = written(tmp_path / "new" / "out.jsonl", "1", "2")
-    file, places = opened(path)
-    assert places == ["1", "2"]
-    missing = file.missing(map(new_sample, "1234"))
-    assert [s.row["place"] for s in missing] == ["3", "4"]
-    put(file, [new_sample("3", None, "timeout"), new_sample("4", None, "unmatched")])
-    file.close()
-    file, places = opened(path)
-    assert places == ["1", "2", "4"]
-    file.close()
+    path = tmp_path / "new" / "out.jsonl"
+    with opened(path) as (file, places):
+        assert places == []
+        put(file, map(new_sample, "12"))
+    with opened(path) as (file, places):
+        assert places == ["1", "2"]
+        missing = file.missing(map(new_sample, "1234"))
+        assert [sample.row["place"] for sample in missing] == ["3", "4"]
+        put(file, [new_sample("3", None, "timeout")])
+        put(file, [new_sample("4", None, "unmatched")])
+    with opened(path) as (_, places):
+        assert places == ["1", "2", "4"]
 
 
 @pytest.mark.parametrize(
@@ -222,6 +219,9 @@ def test_a_sample_that_no_scorer_gave_a_score_is_tried_again(tmp_path):
 )
 def test_a_file_that_holds_something_else_is_left_as_it_is(tmp_path, text):
     (tmp_path / "notes.txt").write_text(text)
-    with pytest.raises(SettingError, match="is not of reasoning-gym"):
-        opened(tmp_path / "notes.txt")
+    with (
+        pytest.raises(SettingError, match="is not of reasoning-gym"),
+        opened(tmp_path / "notes.txt"),
+    ):
+        pass
     assert (tmp_path / "notes.txt").read_text() == text
