@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from statistics import fmean
+from typing import Any, NamedTuple
 
 import yaml
 from rich.table import Table
@@ -47,25 +47,38 @@ POOR = 0.5
 MOSTLY = 0.5
 
 Bounds = tuple[float, float]
-Sums = Counter[str]
-"""Sums over groups: `groups`, those `varied`, `completions`, their `scores`, and how
-many were `cut` off."""
+
+
+class _Screened(NamedTuple):
+    """A group: its level, whether it has variance, and the means of its completions."""
+
+    level: float | None
+    has_variance: bool
+    score: float
+    truncated: float
+
+
+Band = Sequence[_Screened]
 
 
 @dataclasses.dataclass(frozen=True)
 class TaskScreen:
     """What a screen shows of a task; its numbers are of the levels that remain.
 
-    `means` are of the completions' scores, before they are shaped to rewards, and of
-    what was cut off.
+    Attributes:
+        levels: The range that remains; None without a range.
+        variance: Share of the groups with variance; None if there is no group.
+        score: Mean of the completions' scores, before they are shaped to rewards.
+        truncated: Share of the completions that were cut off.
+        left_out: Why it is left out, "" if it is not.
     """
 
     task: str
-    levels: Bounds | None  # the range that remains; None without a range
-    groups: int
-    variance: Estimate | None  # share of the groups with variance
-    means: Sequence[float]
-    left_out: str  # why it is left out, "" if it is not
+    levels: Bounds | None
+    variance: Estimate | None = None
+    score: float = 0.0
+    truncated: float = 0.0
+    left_out: str = ""
 
     @property
     def share(self) -> float:
@@ -73,22 +86,22 @@ class TaskScreen:
         return self.variance.mean if self.variance else 0.0
 
 
-def _sums(row: Row) -> Sums:
-    return Sums(
-        groups=1,
-        varied=has_variance(row["scores"]),
-        completions=len(row["scores"]),
-        scores=sum(row["task_scores"]),
-        cut=row["finish_reasons"].count(TRUNCATED),
+def _screened(row: Row) -> _Screened:
+    reasons = row["finish_reasons"]
+    return _Screened(
+        level=row["level"],
+        has_variance=has_variance(row["scores"]),
+        score=fmean(row["task_scores"]),
+        truncated=reasons.count(TRUNCATED) / len(reasons),
     )
 
 
-def _share(bands: Iterable[Sums]) -> Estimate | None:
-    sums = sum(bands, Sums())
-    return share_of(sums["varied"], sums["groups"]) if sums else None
+def _share(bands: Iterable[Band]) -> Estimate | None:
+    varied = [group.has_variance for band in bands for group in band]
+    return share_of(sum(varied), len(varied)) if varied else None
 
 
-def _is_poor(end: Sequence[Sums], rest: Sequence[Sums]) -> bool:
+def _is_poor(end: Sequence[Band], rest: Sequence[Band]) -> bool:
     one = _share(end)
     other = _share(rest)
     if one is None or other is None:
@@ -96,7 +109,7 @@ def _is_poor(end: Sequence[Sums], rest: Sequence[Sums]) -> bool:
     return one.high < min(other.low, POOR * other.mean)
 
 
-def _remaining(bands: Sequence[Sums]) -> tuple[int, int]:
+def _remaining(bands: Sequence[Band]) -> tuple[int, int]:
     """Return the bands without poor ends, the shortest taken first."""
     first = 0
     last = len(bands)
@@ -114,29 +127,26 @@ def _remaining(bands: Sequence[Sums]) -> tuple[int, int]:
 
 
 def _task_screen(
-    task: str,
-    groups: Sequence[tuple[float | None, Sums]],
-    bounds: Bounds | None,
-    least_share: float,
+    task: str, groups: Band, bounds: Bounds | None, least_share: float
 ) -> TaskScreen:
     low, high = bounds or (0.0, 0.0)
-    number = BANDS if low < high else 1
-    bands = [Sums() for _ in range(number)]
-    for level, sums in groups:
-        place = ((level or 0.0) - low) / (high - low) if low < high else 0.0
-        bands[min(number - 1, int(place * number))] += sums
+    width = (high - low) / BANDS
+    bands: list[list[_Screened]] = [[] for _ in range(BANDS)]
+    for group in groups:
+        place = int(((group.level or 0.0) - low) / width) if width else 0
+        bands[min(BANDS - 1, place)].append(group)
     first, last = _remaining(bands)
-    width = (high - low) / number
     levels = bounds and (round(low + first * width, 4), round(low + last * width, 4))
-    kept = sum(bands[first:last], Sums())
-    if not kept:
-        return TaskScreen(task, levels, 0, None, (), "no group")
-    means = [kept[name] / kept["completions"] for name in ("scores", "cut")]
-    variance = share_of(kept["varied"], kept["groups"])
-    left_out = "too easy" if means[0] >= MOSTLY else "too hard"
-    left_out = "truncated" if means[1] >= MOSTLY else left_out
+    variance = _share(bands[first:last])
+    if variance is None:
+        return TaskScreen(task, levels, left_out="no group")
+    kept = [group for band in bands[first:last] for group in band]
+    score = fmean(group.score for group in kept)
+    truncated = fmean(group.truncated for group in kept)
+    left_out = "too easy" if score >= MOSTLY else "too hard"
+    left_out = "truncated" if truncated >= MOSTLY else left_out
     left_out = "" if variance.mean >= least_share else left_out
-    return TaskScreen(task, levels, kept["groups"], variance, means, left_out)
+    return TaskScreen(task, levels, variance, score, truncated, left_out)
 
 
 def screen_rows(
@@ -150,11 +160,10 @@ def screen_rows(
             were not; tasks without a row are there as well.
         least_share: Of groups with variance, in (0, 1]; a task with less is left out.
     """
-    groups: dict[str, list[tuple[float | None, Sums]]]
-    groups = {task: [] for task in sorted(bounds)}
+    groups: dict[str, list[_Screened]] = {task: [] for task in sorted(bounds)}
     for row in rows:
         if row["task"] in groups:
-            groups[row["task"]].append((row["level"], _sums(row)))
+            groups[row["task"]].append(_screened(row))
     screens = [
         _task_screen(task, of, bounds[task], least_share) for task, of in groups.items()
     ]
@@ -168,12 +177,16 @@ def table_for(tasks: Sequence[TaskScreen]) -> Table:
     table = NumberTable("task", headings, title)
     for task in tasks:
         levels = "" if task.levels is None else "{:g}-{:g}".format(*task.levels)
-        cells = ["0", "", task.left_out or levels]
-        if task.variance is not None:
-            cells[0] = str(task.groups)
-            cells[1] = f"{task.share:.2f} ({task.variance.interval(2)})"
-            cells += "{:.2f} {:.0%}".format(*task.means).split()
-        table.add_row(task.task, *cells, style="dim" if task.left_out else None)
+        share = task.variance
+        table.add_row(
+            task.task,
+            str(share.samples) if share else "0",
+            f"{share.mean:.2f} ({share.interval(2)})" if share else "",
+            task.left_out or levels,
+            f"{task.score:.2f}" if share else "",
+            f"{task.truncated:.0%}" if share else "",
+            style="dim" if task.left_out else None,
+        )
     return table
 
 
