@@ -9,7 +9,7 @@ import logging
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ from rg_env.cli.command import workers as pool_of
 from rg_env.errors import SettingError, counted, on_one_line
 from rg_env.executor import in_thread
 from rg_env.places import check_writable
-from rg_env.results.samples import SCORES, batched
+from rg_env.results.samples import SCORES, Sample, batched
 from rg_env.results.sources import Sources, files_of
 from rg_env.results.terminal import WorkProgress, rendered
 from rg_env.run.group import Group
@@ -101,8 +101,6 @@ def _results(
     Raises:
         SettingError: A path has no samples, or a sample without that score.
     """
-    import polars as pl
-
     from rg_env.results.estimates import HAS_SCORE, row_of, table_of
 
     by_path = [Sources(files_of([path])) for path in paths]
@@ -112,8 +110,12 @@ def _results(
         for at, (path, sources) in enumerate(zip(paths, by_path, strict=True)):
             before = len(results)
             for sample in sources.samples(f"reading {path}"):
+                if score and sample.score is not None and "scores" not in sample.row:
+                    why = f"{path} has a sample without it; files of rescore have it"
+                    raise SettingError(f"--score {score}: {why}")
                 key = (at, sample.row.get("run") or path)
-                yield row_of(sample, results.setdefault(key, len(results)))
+                number = results.setdefault(key, len(results))
+                yield row_of(sample, number, score or "")
             if len(results) == before:
                 raise sources.no_completion([path])
 
@@ -121,11 +123,6 @@ def _results(
     names: list[str] = []
     for at, name in results:
         names.append(f"{name} ({at + 1})" if name in names else name)
-    if score is not None:
-        for result in table.filter(HAS_SCORE, pl.col(score).is_null())["result"]:
-            why = f"{names[result]} has a sample without it; files of rescore have it"
-            raise SettingError(f"--score {score}: {why}")
-        table = table.with_columns(pl.when(HAS_SCORE).then(score).alias("score"))
     scored = {*table.filter(HAS_SCORE)["result"]}
     for result, name in enumerate(names):
         if result not in scored:
@@ -207,12 +204,13 @@ def rescore(
     if not rows:
         raise sources.no_completion(paths)
     table = table_of(rows)
-    lost = Counter(table.filter(~HAS_SCORE)["outcome"])
+    ours = table.filter(result=SCORES.index("ours"))
+    lost = Counter(ours.filter(~HAS_SCORE)["outcome"])
     outcomes = ", ".join(f"{word} {number}" for word, number in lost.most_common())
     remarks = [f"without a score, and so not in the means: {outcomes}"] * bool(lost)
     remarks += sources.reasons()
-    _print(Comparison.of_scores(table), remarks, with_tasks=True, as_json=as_json)
-    return int(lost.total() == len(table))
+    _print(Comparison(SCORES, table), remarks, with_tasks=True, as_json=as_json)
+    return int(lost.total() == len(ours))
 
 
 def _cluster(address: str, end: contextlib.ExitStack) -> Any:
@@ -250,22 +248,25 @@ async def _rescore(
     new = sources.samples()
     sinks: list[Part] = []
 
+    def add(samples: Iterable[Sample]) -> None:
+        for sample in samples:
+            rows.extend(row_of(sample, n, name) for n, name in enumerate(SCORES))
+
     async def show(group: Group) -> None:
         """Add the samples of a group; name the first outcome of each kind."""
-        rows.extend(map(row_of, group.data))
+        add(group.data)
         for sample in group.data:
             if sample.score is None and sample.outcome not in named:
                 named.add(sample.outcome)
                 why = on_one_line(sample.row["reason"], 200)
                 logger.warning("the first without a score: %s", why)
         new_kb = sources.read_kb - progress.done
-        progress.advance(f"{len(rows)} scored", new_kb)
+        progress.advance(f"{len(rows) // len(SCORES)} scored", new_kb)
 
     with contextlib.ExitStack() as end:
         if out is not None:
             file = end.enter_context(contextlib.closing(RescoredFile(out)))
-            there = file.samples(library.release)
-            await in_thread(lambda: rows.extend(map(row_of, there)))
+            await in_thread(add, file.samples(library.release))
             new = file.missing(new)
             sinks.append(file.take)
         progress = end.enter_context(WorkProgress("rescore", sources.total_kb, "kB"))

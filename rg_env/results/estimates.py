@@ -24,7 +24,7 @@ from typing import Any
 
 import polars as pl
 
-from rg_env.results.samples import NOT_USED, SCORES, Sample, finite
+from rg_env.results.samples import NOT_USED, Sample, finite
 
 Z_95 = 1.959963984540054
 
@@ -41,12 +41,10 @@ COLUMNS: dict[str, Any] = dict.fromkeys(("result", "item", "group"), pl.Int64)
 COLUMNS |= dict.fromkeys(("task", "category", "outcome"), pl.String)
 COLUMNS |= dict.fromkeys(("answered", "truncated"), pl.Boolean)
 COLUMNS |= dict.fromkeys(("score", "level", "step", "tokens", "characters"), pl.Float64)
-COLUMNS |= dict.fromkeys(SCORES, pl.Float64)
 """The columns of a table of samples; null is what no file says.
 
 `result` is the number of the run or file; `item` is the same for equal questions of a
-task and `group` for rollouts of one line; `answered` is null without a score, and the
-last ones are the scores of `rescore`.
+task and `group` for rollouts of one line; `answered` is null without a score.
 """
 
 
@@ -83,12 +81,17 @@ def plain(parts: Mapping[Key, Numbers]) -> dict[str, Any]:
 # -- tables ----------------------------------------------------------------------------
 
 
-def row_of(sample: Sample, result: int = 0) -> Sequence[Any]:
-    """Return the row of a sample, a value for each of `COLUMNS`."""
+def row_of(sample: Sample, result: int = 0, score: str = "") -> Sequence[Any]:
+    """Return the row of a sample, a value for each of `COLUMNS`.
+
+    The score is that of the sample, or the one of this name that `rescore` gave it.
+    """
     row = sample.row
-    text = sample.row.get("completion")
+    text = row.get("completion")
     level = finite(row.get("level"))
-    scores = row.get("scores") or {}
+    value = sample.score
+    if score and value is not None:
+        value = finite(row["scores"][score])
     # A group is one line of a file; in samples of evaluations, equal items.
     line, dot, _ = str(row.get("place", "")).rpartition(".")
     return (
@@ -100,11 +103,10 @@ def row_of(sample: Sample, result: int = 0) -> Sequence[Any]:
         sample.outcome,
         None if sample.score is None else sample.is_answered,
         sample.is_truncated if row.get("finish_reason") else None,
-        sample.score,
+        value,
         level if level is not None and 0 <= level <= 1 else None,
         *(finite(row.get(name)) for name in ("step", "completion_tokens")),
         len(text) if isinstance(text, str) else None,
-        *(finite(scores.get(name)) for name in SCORES),
     )
 
 
@@ -271,14 +273,13 @@ def results(
     """Return what each part came to, with k completions of an item.
 
     Estimates are of the score `by_item`, and `by_task` if there are several; of what is
-    `right` (score 1.0), which is pass@1; of the `score_of_answered`; of `best_of_k` and
-    `pass_at_k` of items that have k > 1 completions with a score; of the shares that
-    are `answered` and `truncated`, and of groups `with_variance`; and of the `level`.
+    `right` (score 1.0), which is pass@1; of `best_of_k` and `pass_at_k` of items that
+    have k > 1 completions with a score; of the shares that are `answered` and
+    `truncated`, and of groups `with_variance`; and of the `level`.
     `items` and `completions` have a score, and `failed` ones of the `rollouts` have
     none.
     """
     is_not_used = OUTCOME == NOT_USED
-    answered = pl.col("answered")
     groups = (
         table.filter(HAS_SCORE)
         .group_by(*by, "task", "item", "group")
@@ -289,10 +290,9 @@ def results(
         "by_item": estimates(table, by=by),
         "by_task": _by_task(table, by=by),
         "right": estimates(table, RIGHT, by),
-        "score_of_answered": estimates(table.filter(answered), by=by),
         "best_of_k": best_of_items(table, SCORE, by, k),
         "pass_at_k": best_of_items(table, RIGHT, by, k),
-        "answered": estimates(table, answered, by),
+        "answered": estimates(table, pl.col("answered"), by),
         "with_variance": estimates(groups, pl.col("differ"), by),
         "truncated": estimates(table, pl.col("truncated"), by),
         "level": estimates(table, pl.col("level"), by),

@@ -83,16 +83,17 @@ def _talk(messages: object) -> Row:
 
 
 def _origin(row: Row) -> Row:
-    params = dict(row.get("params", row.get("parameters")) or {})
+    if "dataset" in row:
+        return {"dataset": dict(row["dataset"]), "index": row.get("index")}
+    params = dict(row.get("params") or {})
     seed = row.get("seed")
-    size = row.get("size")
-    dataset = row.get("dataset", row.get("config"))
-    if dataset is None and seed is not None and size is None:
-        return {"seed": seed, "params": params}
-    if dataset is None:
-        # Of a preset: some items are what they are in their dataset alone.
-        dataset = params if seed is None else {"size": size, "seed": seed, **params}
-    return {"dataset": PUBLISHED | dataset, "index": row.get("index")}
+    if seed is None:
+        return {"params": params}
+    if (size := row.get("size")) is None:
+        return {"params": params, "seed": seed}
+    # Of a preset: some items are what they are in their dataset alone.
+    dataset = {"size": size, "seed": seed, **params}
+    return {"dataset": dataset, "index": row.get("index")}
 
 
 def _of_published(document: Row, file: Path) -> Iterator[Row]:

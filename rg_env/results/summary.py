@@ -18,7 +18,6 @@ from rich.text import Text
 
 from rg_env.errors import printable
 from rg_env.results.estimates import (
-    HAS_SCORE,
     WHOLE,
     Estimate,
     Key,
@@ -31,7 +30,7 @@ from rg_env.results.estimates import (
     table_of,
     with_parts,
 )
-from rg_env.results.samples import NOT_USED, SCORES, Sample
+from rg_env.results.samples import NOT_USED, Sample
 from rg_env.results.terminal import NumberTable
 
 BY = ("by_item", "by_task")
@@ -110,7 +109,7 @@ class EvalSummary:
                 "eval/items": whole["items"],
                 "eval/truncated": round(cut.mean * cut.samples) if cut else 0,
             }
-            for name in ("right", "answered", "score_of_answered", *BEST):
+            for name in ("right", "answered", *BEST):
                 if whole[name] is not None:
                     numbers[f"eval/{name}"] = whole[name].mean
         for (kind, name), part in self._parts.items():
@@ -162,17 +161,6 @@ class Comparison:
         self._pairs = {
             pair: paired(table, *pair) for pair in pairs if all_pairs or pair[0] == 0
         }
-
-    @classmethod
-    def of_scores(cls, table: pl.DataFrame) -> Comparison:
-        """Return the scores of samples of `rescore` as results side by side."""
-        scored = (
-            table.with_columns(
-                result=pl.lit(number, pl.Int64), score=pl.when(HAS_SCORE).then(name)
-            )
-            for number, name in enumerate(SCORES)
-        )
-        return cls(SCORES, pl.concat(scored))
 
     def numbers(self) -> dict[str, Any]:
         """Return all as plain values."""

@@ -130,7 +130,7 @@ def test_items_with_one_question_are_told_apart_by_their_index(pool, tmp_path):
     new = scored_again(pool, published.write(tmp_path, "run", found))
     assert [sample.row["gold_answer"] for sample in new] == golds
     assert {sample.score for sample in new} == {1.0}
-    line = {"task": task, "config": config, "text": "x", "question": asked[0]}
+    line = {"task": task, "dataset": config, "text": "x", "question": asked[0]}
     (new,) = of_lines(pool, tmp_path, line)
     assert (new.score, new.outcome) == (None, "unmatched")
 
@@ -143,7 +143,7 @@ def test_items_with_one_question_are_told_apart_by_their_index(pool, tmp_path):
         ({"task": "gdc"}, "no such task"),
         ({"params": {"max_number": 3}}, ""),
         ({"params": {"min_numbers": 10**9, "max_numbers": 10**9}}, "its item was not"),
-        ({"config": {"size": 10**12, "seed": 1}}, ""),
+        ({"dataset": {"size": 10**12, "seed": 1}}, ""),
     ],
 )
 def test_a_completion_without_its_item_has_no_score_and_a_reason(
@@ -165,7 +165,7 @@ def test_an_answer_to_an_item_that_is_not_used_has_no_score_rather_than_0(
     seed, entry = next(made for made in entries if fault_of(task, made[1]))
     line = {"task": task, "seed": seed, "question": entry["question"], "text": "x"}
     as_dataset = {k: v for k, v in line.items() if k != "seed"}
-    as_dataset |= {"config": {"size": 1, "seed": seed}, "index": 0}
+    as_dataset |= {"dataset": {"size": 1, "seed": seed}, "index": 0}
     for new in of_lines(pool, tmp_path, line, as_dataset):
         assert (new.score, new.outcome) == (None, "not_used")
         assert "premises" in new.row["reason"]

@@ -48,7 +48,7 @@ EVALUATED = {
     "finish_reason": "stop",
     "messages": TALK,
 }
-OWN = {"task": "sums", "seed": 7, "parameters": {"a": 1}, "text": "<answer>4</answer>"}
+OWN = {"task": "sums", "seed": 7, "params": {"a": 1}, "text": "<answer>4</answer>"}
 
 
 def read(path):
@@ -80,9 +80,9 @@ def test_each_rollout_of_a_dumped_group_is_a_sample_with_its_place(tmp_path):
 
 def test_a_line_of_somebody_needs_a_task_what_makes_its_item_and_the_text(tmp_path):
     asked = {"task": "sums", "question": "2 + 2?", "text": "4", "params": {"a": 1}}
-    (seeded, sought), _ = read(lines(tmp_path / "x.jsonl", OWN, asked))
+    (seeded, unknown), _ = read(lines(tmp_path / "x.jsonl", OWN, asked))
     assert (seeded.score, seeded.row["params"]) == (None, {"a": 1})
-    assert sought.row["dataset"] == {"size": 50, "seed": 45, "a": 1}
+    assert (seeded.row["seed"], "seed" in unknown.row) == (7, False)
 
 
 def test_a_sample_without_a_category_is_of_the_library_an_own_task_or_other(tmp_path):
