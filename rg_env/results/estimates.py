@@ -40,7 +40,7 @@ KINDS = {"all": pl.lit(""), "category": pl.col("category"), "task": pl.col("task
 COLUMNS: dict[str, Any] = dict.fromkeys(("result", "item", "group"), pl.Int64)
 COLUMNS |= dict.fromkeys(("task", "category", "outcome"), pl.String)
 COLUMNS |= dict.fromkeys(("answered", "truncated"), pl.Boolean)
-COLUMNS |= dict.fromkeys(("score", "level", "step", "tokens", "characters"), pl.Float64)
+COLUMNS |= dict.fromkeys(("score", "level", "step", "tokens"), pl.Float64)
 """The columns of a table of samples; null is what no file says.
 
 `result` is the number of the run or file; `item` is the same for equal questions of a
@@ -87,7 +87,6 @@ def row_of(sample: Sample, result: int = 0, score: str = "") -> Sequence[Any]:
     The score is that of the sample, or the one of this name that `rescore` gave it.
     """
     row = sample.row
-    text = row.get("completion")
     level = finite(row.get("level"))
     value = sample.score
     if score and value is not None:
@@ -106,7 +105,6 @@ def row_of(sample: Sample, result: int = 0, score: str = "") -> Sequence[Any]:
         value,
         level if level is not None and 0 <= level <= 1 else None,
         *(finite(row.get(name)) for name in ("step", "completion_tokens")),
-        len(text) if isinstance(text, str) else None,
     )
 
 
@@ -174,28 +172,24 @@ def estimates(
     part = [*by, "stratum"]
     n = pl.col("n")
     total = pl.col("total")
-    number = pl.len().cast(pl.Float64)
-    several = number.over(part) > 1
+    number = pl.len().over(part)
     middle = (total.sum() / n.sum()).over(part)
-    factor = pl.when(several).then(number.over(part) / (number.over(part) - 1))
     sums = (
-        table.select(*by, stratum.alias("stratum"), pl.col(clusters), value=value)
+        table.select(
+            *by,
+            stratum.alias("stratum"),
+            pl.col(clusters),
+            value=value.cast(pl.Float64),
+        )
         .drop_nulls("value")
-        .with_columns(pl.col("value").cast(pl.Float64))
         .group_by(*part, clusters, maintain_order=True)
         .agg(n=pl.len().cast(pl.Float64), total=pl.col("value").sum())
         # One cluster tells nothing of the spread in its stratum.
-        .with_columns(stratum=pl.when(several).then(pl.col("stratum")))
-        .with_columns(mean=(total.sum() / n.sum()).over(by))
-        .with_columns(
-            # What a stratum adds to the variance; one cluster lies off the mean.
-            off=(total - n * pl.when(several).then(middle).otherwise(pl.col("mean")))
-            ** 2
-            * factor.otherwise(1.0)
-        )
+        .with_columns(stratum=pl.when(number > 1).then(pl.col("stratum")))
+        .with_columns(off=(total - n * middle) ** 2 * number / (number - 1).clip(1))
         .group_by(by, maintain_order=True)
         .agg(
-            pl.col("mean").first(),
+            (total.sum() / n.sum()).alias("mean"),
             (pl.col("off").sum() / n.sum() ** 2).alias("variance"),
             n.sum().cast(pl.Int64),
             pl.len().alias("clusters"),

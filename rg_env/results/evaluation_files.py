@@ -8,6 +8,7 @@ import json
 import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import msgspec
@@ -34,17 +35,12 @@ def _key_of(row: Row) -> str:
     return json.dumps([row.get(name) for name in names])
 
 
-def _brief(row: Row) -> Row:
-    """Return a line without what is on disk and need not be kept in memory."""
-    return {name: value for name, value in row.items() if name != "messages"}
-
-
 def _scored(file: LineFile) -> dict[str, Row]:
     """Return the scored samples by their keys, and cut off those without a score.
 
     They come last, and are tried again.
     """
-    found = {}
+    found: dict[str, Row] = {}
     damaged = 0
     at = 0
     end = 0
@@ -58,7 +54,8 @@ def _scored(file: LineFile) -> dict[str, Row]:
             else:
                 if row.get("score") is None:
                     continue
-                found[_key_of(row)] = _brief(row)
+                row.pop("messages", None)  # which need not be in memory
+                found[_key_of(row)] = row
             end = at
     if damaged:
         logger.warning("%s: %d lines are no samples", file.path, damaged)
@@ -174,6 +171,7 @@ class EvaluationFiles:
         """
         (rollout,) = group.rollouts
         row = {"score": rollout.score, "outcome": rollout.outcome}
+        messages = {}
         if rollout.conversation:  # else a subclass has queried by itself
             has_tokens = self._has_tokens
             row = {
@@ -182,10 +180,10 @@ class EvaluationFiles:
                 "finish_reason": rollout.finish_reason,
                 "prompt_tokens": rollout.prompt_tokens if has_tokens else None,
                 "completion_tokens": rollout.completion_tokens if has_tokens else None,
-                "messages": list(rollout.conversation),
             }
+            messages = {"messages": list(rollout.conversation)}
         row = {**self.known[group.known], **row}
-        await in_thread(self._write, [row])
+        await in_thread(self._write, [{**row, **messages}])
         self._scores.append(rollout.score)
         self._put(group, row)
 
@@ -196,16 +194,14 @@ class EvaluationFiles:
         self._put(group, row)
 
     def _put(self, group: Group, row: Row) -> None:
-        self._rows[group.known] = _brief(row)
+        self._rows[group.known] = row
         scores = self._scores
-        mean = f"mean score {sum(scores) / len(scores):.3f}" if scores else ""
-        self.progress.advance(mean)
+        self.progress.advance(f"mean score {fmean(scores):.3f}" if scores else "")
 
     def _write(self, samples: Iterable[Row]) -> None:
-        if self._file is None:
-            return
-        for sample in samples:
-            self._file.put(encode_group(sample) + b"\n")
+        if self._file is not None:
+            for sample in samples:
+                self._file.put(encode_group(sample) + b"\n")
 
     async def finish(self, rows: Sequence[Row], *, gave_up: bool) -> Path | None:
         """Write the samples without a score; return the folder if all are there.

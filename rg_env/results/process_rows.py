@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 
 from rg_env.executor import in_thread, release_gil
-from rg_env.line_file import encode_group, quick, readable
+from rg_env.line_file import encode_group, readable
 from rg_env.logs import is_sampled
 from rg_env.results.result_file import ResultFile, result_files
 from rg_env.run.group import Ending, Group, has_variance, listed, rollouts_in
@@ -20,6 +20,8 @@ from rg_env.stream.adaptive_weights import Share
 from rg_env.stream.curriculum import Count
 
 logger = logging.getLogger(__name__)
+
+NUMBERS = ("tokens", "masks", "inference_logprobs")
 
 
 class RowWriter:
@@ -43,16 +45,11 @@ class RowWriter:
 
     def write(self, row: Mapping[str, Any]) -> None:
         """Write one row, whole or not at all: what people read comes first."""
-        names = ("tokens", "masks", "inference_logprobs")
-        lists = {key: row[key] for key in names if key in row}
-        first = {key: value for key, value in row.items() if key not in lists}
-        last = lists if self.with_tokens else {}
-        # `readable` keeps every text; the lists are numbers, and `quick` is faster.
-        head = encode_group(first, readable)
-        tail = encode_group(last, quick)
-        comma = b", " if first and last else b""
+        numbers = {name: row[name] for name in NUMBERS if name in row}
+        first = {name: value for name, value in row.items() if name not in numbers}
+        whole = first | numbers if self.with_tokens else first
         try:
-            self._file.append(b"%s%s%s\n" % (head[:-1], comma, tail[1:]))
+            self._file.append(encode_group(whole, readable) + b"\n")
         except OSError:
             self.rows_lost += 1
             raise

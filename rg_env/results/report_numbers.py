@@ -42,8 +42,7 @@ def place_of(source: str, run: str | None = None) -> Place:
     """Return the place of the run, perhaps a published one, that a file belongs to."""
     path = Path(source).resolve()
     if run:
-        folder = path.parent.parent
-        return str(folder) if folder.name == run else run
+        return str(path.parent.parent)
     if match := RUN_ID.search(path.name):
         return match[1][:8]
     if path.name.startswith("samples.") or path.name == METRICS:
@@ -122,7 +121,6 @@ FIGURES = {
     "truncated": "truncated",
     "level": "level",
     "tokens": "tokens",
-    "characters": "characters",
 }
 """Number of a part to the heading of its column."""
 
@@ -133,10 +131,9 @@ def parts_of_runs(table: pl.DataFrame, k: int) -> dict[Key, Numbers]:
     levels = table.drop_nulls("level").with_columns(kind=pl.lit("level"), name=level)
     samples = pl.concat([with_parts(table), levels])
     by = [*PART, "result"]
-    unit = "characters" if table["tokens"].null_count() else "tokens"
-    lengths = estimates(samples, pl.col(unit), by, within=(0.0, math.inf))
+    tokens = estimates(samples, pl.col("tokens"), by, within=(0.0, math.inf))
     parts = sorted(results(samples, by, k).items())
-    return {part: of | {unit: lengths.get(part)} for part, of in parts}
+    return {part: of | {"tokens": tokens.get(part)} for part, of in parts}
 
 
 def outcomes_of_runs(table: pl.DataFrame) -> Iterator[tuple[int, str, Estimate]]:

@@ -62,8 +62,10 @@ def settings_text(
 _NO_FORM = AttributeError, LookupError, TypeError, ValueError, yaml.YAMLError
 
 
-def _why_not(path: Path, settings: str, without: Affects) -> str:
+def _why_not(path: Path, settings: str, without: Affects | None) -> str:
     """Say why results made with the settings at `path` cannot be continued, or ""."""
+    if without is None:
+        return "is there"
     names = affecting(*{*Affects} - {Affects.NOTHING, without})
 
     def of_results(text: str) -> dict[str, Any]:
@@ -119,13 +121,9 @@ def result_files(
         file = ResultFile(place / inside, settings)
         why = ""
         try:
-            has_lines = file.path.exists() and file.path.stat().st_size > 0
-            if has_lines and without is None:
-                why = "is there"
-            else:
-                file.open()
             # Locked before it is read: nobody adds lines in between.
-            if file.end and without is not None:
+            file.open()
+            if file.end:
                 why = _why_not(settings_path(file.path), settings, without)
         except OSError as error:
             why = f"cannot be written: {error}" if place.exists() else ""

@@ -57,12 +57,12 @@ def plain_variance(samples):
     parts = [[*items.values()] for items in tasks.values() if len(items) > 1]
     alone = [*itertools.chain(*(i.values() for i in tasks.values() if len(i) == 1))]
     parts += [alone] if alone else []
-    squares, mean = 0.0, fmean(s.score for s in samples)
+    squares = 0.0
     for items in parts:
         n = len(items)
-        middle = fmean(itertools.chain(*items)) if n > 1 else mean
+        middle = fmean(itertools.chain(*items))
         off = sum((sum(item) - len(item) * middle) ** 2 for item in items)
-        squares += off * (n / (n - 1) if n > 1 else 1)
+        squares += off * n / max(1, n - 1)
     return squares / len(samples) ** 2, sum(map(len, parts)) - len(parts)
 
 
@@ -88,24 +88,24 @@ def test_each_part_has_the_clustered_variance_within_its_tasks(seed):
             assert half == pytest.approx(expected, rel=0.01)
 
 
-@pytest.mark.parametrize("within_tasks", [True, False])
-def test_an_interval_covers_the_mean_nineteen_times_of_twenty(within_tasks):
-    rng, covered = random.Random(1), 0
+def test_an_interval_by_task_covers_the_mean_nineteen_times_of_twenty():
+    rng = random.Random(1)
+    covered = 0
     for _ in range(150):
-        # Tasks that are what they are, or items that are some of many.
-        chances = [rng.choice([0.05, 0.2, 0.9]) for _ in range(20)]
-        if not within_tasks:
-            chances = [rng.random() for _ in range(40)]
-        rows = [
-            sample(float(rng.random() < p), str(i if within_tasks else 0), f"{n}")
-            for n, p in enumerate(chances)
-            for i in range(4)
+        chances = [rng.random() for _ in range(40)]
+        samples = [
+            sample(float(rng.random() < chance), task=f"{task}")
+            for task, chance in enumerate(chances)
+            for _ in range(4)
         ]
-        by = {} if within_tasks else {"clusters": "task"}
-        truth = fmean(chances) if within_tasks else 0.5
-        found = interval(rows, **by)
-        covered += found.low <= truth <= found.high
+        found = interval(samples, clusters="task")
+        covered += found.low <= 0.5 <= found.high
     assert 0.9 <= covered / 150 <= 0.99
+
+
+def test_the_interval_of_equal_scores_is_that_of_wilson():
+    found = interval(of(*[0.0] * 10))
+    assert (found.low, found.high) == (0, pytest.approx(0.2775, abs=1e-4))
 
 
 @pytest.mark.parametrize("scores", [(0.0, 1.0, 1.0), (1.0,), (0.0, 0.0)])
