@@ -159,8 +159,6 @@ CURVES = {
 """Key of metrics to the curve that is drawn of it over the steps."""
 
 MOST_POINTS = 100
-# A point has at least so many: a line of `process` is of one group alone.
-FEWEST_ROLLOUTS = 32
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
@@ -185,7 +183,6 @@ def read_metrics(files: Iterable[Path]) -> dict[Place, RunMetrics]:
 
 
 def _metrics(lines: Sequence[Mapping[str, Any]]) -> RunMetrics:
-    scored = int(finite(lines[-1].get("train/rollouts_scored")) or 0)
     alarms = [line["alarms"] for line in lines if line["alarms"]]
     rows = [[finite(line.get(name)) for name in ("step", *CURVES)] for line in lines]
     # The last step has two lines, and a run that went on after a kill some again.
@@ -193,15 +190,16 @@ def _metrics(lines: Sequence[Mapping[str, Any]]) -> RunMetrics:
         rows, dict.fromkeys(("step", *CURVES), pl.Float64), orient="row"
     )
     step = pl.col("step")
-    steps = table["step"].n_unique()
-    groups = FEWEST_ROLLOUTS * steps // scored if scored else 0
-    size = max(1, groups, -(-steps // MOST_POINTS))
+    size = -(-table["step"].n_unique() // MOST_POINTS)
     part = (step.rank("dense") - 1) // size
     means = table.group_by(part.alias("part")).agg(step.max(), pl.col(CURVES).mean())
-    means = means.sort("step").with_columns(pl.col(CURVES).round_sig_figs(5))
-    curves = {key: means.select("step", key).drop_nulls().rows() for key in CURVES}
-    began = str(lines[0].get("time") or "")
-    return RunMetrics(began, scored, alarms[-1] if alarms else [], curves)
+    means = means.sort("step")
+    return RunMetrics(
+        began=str(lines[0].get("time") or ""),
+        scored=int(finite(lines[-1].get("train/rollouts_scored")) or 0),
+        alarms=alarms[-1] if alarms else [],
+        curves={key: means.select("step", key).drop_nulls().rows() for key in CURVES},
+    )
 
 
 def curves_of(runs: Iterable[Run]) -> dict[str, list[Any]]:

@@ -88,11 +88,11 @@ def _read(sample: Sample) -> tuple[str | None, str]:
 def by_item(samples: Iterable[Sample]) -> Iterable[Sequence[Sample]]:
     """Return the samples of each item."""
 
-    def item(sample: Sample) -> str:
-        origin = [sample.row.get(key) for key in ORIGIN]
-        return json.dumps([sample.item, origin], sort_keys=True)
+    def origin(sample: Sample) -> str:
+        known = [sample.row.get(key) for key in ORIGIN]
+        return json.dumps([sample.item, known], sort_keys=True)
 
-    return grouped(samples, item).values()
+    return grouped(samples, origin).values()
 
 
 class Rescoring:
@@ -128,23 +128,26 @@ class Rescoring:
         self, samples: Sequence[Sample], entry: Mapping[str, Any], item: Item
     ) -> list[Sample]:
         read = await in_thread(lambda: list(map(_read, samples)))
-        own = list(dict.fromkeys(answer for answer, _ in read if answer is not None))
-        scores: list[dict[str | None, Score]] = []
-        for rules in RULES:
-            scorer = GroupScorer(self._pool, ANSWER_DEADLINE_S, rules)
-            given = await scorer.score_group(item, entry, own) if own else []
-            scores.append(dict(zip(own, given, strict=True)))
+        answers = [answer for answer, _ in read if answer is not None]
+        given = [
+            await GroupScorer(self._pool, ANSWER_DEADLINE_S, rules).score_group(
+                item, entry, answers
+            )
+            for rules in RULES
+        ]
+        scores = dict(zip(answers, zip(*given, strict=True), strict=True))
         late = f"scoring it used up {ANSWER_DEADLINE_S:g} s of CPU time"
         new = []
         for sample, (answer, failure) in zip(samples, read, strict=True):
-            mine = [of.get(answer, Score(0.0, failure, None)) for of in scores]
-            text = answer if answer is not None else sample.row.get("completion")
-            if text is None and sample.score is None:  # the request failed
+            no_answer = (Score(0.0, failure, None),) * len(RULES)
+            mine = no_answer if answer is None else scores[answer]
+            ours = mine[-1]
+            has_text = answer is not None or sample.row.get("completion") is not None
+            if not has_text and sample.score is None:  # the request failed
                 new.append(self._new(sample, None, failure, {"reason": "no text"}))
             elif any(score.outcome == "timeout" for score in mine):
                 new.append(self._new(sample, None, "timeout", {"reason": late}))
             else:
-                ours = mine[-1]
                 values = [sample.score, *(score.value for score in mine)]
                 more = {
                     "question": entry["question"],

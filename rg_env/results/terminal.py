@@ -43,14 +43,13 @@ class NumberTable(Table):
 
     def __init__(self, name: str, numbers: Sequence[str], title: str) -> None:
         super().__init__(
+            Column(name, overflow="fold"),
+            *(Column(head, overflow="fold", justify="right") for head in numbers),
             title=title,
             title_justify="left",
             box=box.SIMPLE_HEAD,
             padding=(0, 1, 0, 0),
         )
-        self.add_column(name, overflow="fold")
-        for heading in numbers:
-            self.add_column(heading, overflow="fold", justify="right")
 
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
