@@ -77,10 +77,6 @@ def test_each_run_of_a_folder_is_a_result_less_the_first_also_by_task(capsys, tm
     assert difference["all"]["by_item"]["samples"] == 20
     tasks = {task: pair["by_item"]["mean"] for task, pair in difference["task"].items()}
     assert tasks == {"chain_sum": -0.6, "gcd": 0.4}
-    swapped = numbers(capsys, tmp_path / "model_b", tmp_path / "model_a")
-    assert [each["less"] for each in swapped["differences"]] == ["model_b"]
-    rows = [line.split() for line in compared(capsys, tmp_path, "--tasks").splitlines()]
-    assert ["gcd", "0.000", "0.400", "0.400"] in [row[:4] for row in rows]
 
 
 def test_a_result_of_ours_is_paired_with_a_published_one_by_the_questions(
@@ -111,17 +107,14 @@ def test_the_table_has_all_first_then_categories_and_tasks_on_request(
     assert "chain_sum" in compared(capsys, a, b, "--tasks")
 
 
-def test_every_two_results_are_paired_on_request(capsys, tmp_path, monkeypatch):
+def test_every_two_results_are_paired_on_request(capsys, tmp_path):
     files = [samples_file(tmp_path / f"{n}.jsonl", 1.0, 0.0) for n in "abc"]
     assert len(numbers(capsys, *files)["differences"]) == 2
     assert len(numbers(capsys, *files, "--pairs")["differences"]) == 3
     output = numbers(capsys, files[0], *files)["results"]  # a path may be given twice
     assert len({each["name"] for each in output}) == 4
-    monkeypatch.setenv("COLUMNS", "120")
     rows = [line.split() for line in compared(capsys, *files, "--pairs").splitlines()]
     assert rows.count(["1", "2", "3", "2-1", "3-1", "3-2"]) == 1
-    difference = ["0.000", "0.000", "to", "0.000", "(2)"]
-    assert ["arithmetic", *["0.500"] * 3, *difference * 3] in rows
 
 
 def rescored_file(path):

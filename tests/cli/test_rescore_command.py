@@ -9,9 +9,11 @@ import pytest
 
 from rg_env.library import worker_jobs
 from rg_env.results.samples import SCORES
+from rg_env.reward.score import Score
 from rg_env.stream.group_scorer import GroupScorer, ScoringUnavailableError
 from tests.support import published
 from tests.support.parts import GUARD_S, run_main
+from tests.support.reported import write_lines
 
 pytestmark = pytest.mark.processes
 
@@ -32,6 +34,17 @@ def corpus(pool, tmp_path_factory):
             )
             published.write(folder, run, document)
     return folder
+
+
+@pytest.fixture
+def own(pool, tmp_path):
+    """A right completion of an item, and one of an item that nothing makes again."""
+    entry = pool.call(worker_jobs.make_entry, "gcd", {}, 3, deadline_s=GUARD_S)
+    lines = [
+        {"task": "gcd", "seed": 3, "text": f"<answer>{entry['answer']}</answer>"},
+        {"task": "gdc", "seed": 3, "text": "<answer>1</answer>"},
+    ]
+    return write_lines(tmp_path / "own" / "lines.jsonl", lines)
 
 
 def rescored(capsys, *argv):
@@ -69,29 +82,41 @@ def test_an_answer_is_scored_once_however_often_the_command_is_given(
     assert (len(places), max(places.values())) == (200, 1)
 
 
-def test_an_answer_without_a_score_is_tried_again_by_the_same_command(
-    corpus, capsys, tmp_path, monkeypatch
+@pytest.mark.parametrize("outcome", ["unscored", "timeout"])
+def test_an_answer_that_no_scorer_gave_a_score_is_tried_again(
+    own, capsys, tmp_path, monkeypatch, outcome
 ):
-    file, out = corpus / "one" / "arithmetic" / "gcd.json", tmp_path / "out.jsonl"
+    async def lost(scorer, item, entry, answers):
+        if outcome == "unscored":
+            raise ScoringUnavailableError("workers were killed")
+        return [Score(0.0, outcome, answer) for answer in answers]
 
-    async def lost(*how):
-        raise ScoringUnavailableError("workers were killed")
-
-    monkeypatch.setattr(GroupScorer, "score_group", lost)
-    assert run_main(["rescore", str(file), "--out", str(out)]) == 1
-    printed = capsys.readouterr().out
-    assert "without a score, and so not in the means: unscored 50" in printed
-    assert not out.exists()
-    monkeypatch.undo()
-    rescored(capsys, file, "--out", out)
-    assert [row["score"] is None for row in rows_of(out)] == [False] * 50
-
-
-def test_a_file_of_rescore_beside_its_sources_is_none_of_them(pool, capsys, tmp_path):
-    entry = pool.call(worker_jobs.make_entry, "gcd", {}, 3, deadline_s=GUARD_S)
-    line = {"task": "gcd", "seed": 3, "text": f"<answer>{entry['answer']}</answer>"}
-    (tmp_path / "own.jsonl").write_text(json.dumps(line) + "\n")
     out = tmp_path / "out.jsonl"
+    monkeypatch.setattr(GroupScorer, "score_group", lost)
+    assert run_main(["rescore", str(own), "--out", str(out)]) == 1
+    printed = capsys.readouterr().out
+    assert f"so not in the means: unmatched 1, {outcome} 1" in printed
+    assert [row["outcome"] for row in rows_of(out)] == ["unmatched"]
+    monkeypatch.undo()
+    rescored(capsys, own, "--out", out)
+    assert [row["outcome"] for row in rows_of(out)] == ["unmatched", "right"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["what I learned", "[1]\n", '{"task": "x", "answer": "", "scores": {}}\n'],
+)
+def test_a_file_that_holds_something_else_is_left_as_it_is(own, tmp_path, capsys, text):
+    out = tmp_path / "notes.txt"
+    out.write_text(text)
+    assert run_main(["rescore", str(own), "--out", str(out)]) == 2
+    assert "is not of reasoning-gym" in capsys.readouterr().err
+    assert out.read_text() == text
+
+
+def test_a_file_of_rescore_beside_its_sources_is_none_of_them(own, capsys):
+    out = own.parent / "out.jsonl"
     for _ in range(2):
-        document = json.loads(rescored(capsys, tmp_path, "--out", out, "--json"))
-        assert (document["results"][0]["all"]["failed"], document["remarks"]) == (1, [])
+        document = json.loads(rescored(capsys, own.parent, "--out", out, "--json"))
+        counts = document["results"][-1]["all"]
+        assert (counts["completions"], counts["failed"]) == (1, 1)

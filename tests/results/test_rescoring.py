@@ -1,18 +1,14 @@
 """Saved completions are scored again with their own items, or not at all."""
 
 import asyncio
-import contextlib
 import json
 
 import jobs_for_items
 import pytest
 
-from rg_env.errors import SettingError
 from rg_env.library import datasets, worker_jobs
-from rg_env.results.rescoring import RescoredFile, rescored
-from rg_env.results.samples import Sample
+from rg_env.results.rescoring import rescored
 from rg_env.results.sources import Sources, files_of
-from rg_env.run.group import Group
 from rg_env.task_rules.table import fault_of
 from tests.support import published
 from tests.support.reported import write_lines
@@ -169,59 +165,3 @@ def test_an_answer_to_an_item_that_is_not_used_has_no_score_rather_than_0(
     for new in of_lines(pool, tmp_path, line, as_dataset):
         assert (new.score, new.outcome) == (None, "not_used")
         assert "premises" in new.row["reason"]
-
-
-# -- the file --------------------------------------------------------------------------
-
-VERSION = "0.1.25"
-
-
-def new_sample(place, score=1.0, outcome="right"):
-    row = {"task": "gcd", "question": "\ud800\n", "score": score, "outcome": outcome}
-    row |= {"source": "x", "place": place, "scores": {"ours": 1}}
-    row["reasoning_gym"] = VERSION
-    return Sample("gcd", "arithmetic", row["question"], score, outcome, row=row)
-
-
-@contextlib.contextmanager
-def opened(path):
-    """Yield a file with all samples read, and their places."""
-    with contextlib.closing(RescoredFile(path)) as file:
-        yield file, [sample.row["place"] for sample in file.samples(VERSION)]
-
-
-def put(file, samples):
-    asyncio.run(file.take(Group(data=samples)))
-
-
-def test_a_sample_that_no_scorer_gave_a_score_is_tried_again(tmp_path):
-    path = tmp_path / "new" / "out.jsonl"
-    with opened(path) as (file, places):
-        assert places == []
-        put(file, map(new_sample, "12"))
-    with opened(path) as (file, places):
-        assert places == ["1", "2"]
-        missing = file.missing(map(new_sample, "1234"))
-        assert [sample.row["place"] for sample in missing] == ["3", "4"]
-        put(file, [new_sample("3", None, "timeout")])
-        put(file, [new_sample("4", None, "unmatched")])
-    with opened(path) as (_, places):
-        assert places == ["1", "2", "4"]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "what I learned",
-        "[1]\n",
-        json.dumps(new_sample("1").row | {"reasoning_gym": "0.1.24"}) + "\n",
-    ],
-)
-def test_a_file_that_holds_something_else_is_left_as_it_is(tmp_path, text):
-    (tmp_path / "notes.txt").write_text(text)
-    with (
-        pytest.raises(SettingError, match="is not of reasoning-gym"),
-        opened(tmp_path / "notes.txt"),
-    ):
-        pass
-    assert (tmp_path / "notes.txt").read_text() == text
