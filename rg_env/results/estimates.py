@@ -37,6 +37,10 @@ WHOLE = ("all", "")
 PART = ("kind", "name")
 KINDS = {"all": pl.lit(""), "category": pl.col("category"), "task": pl.col("task")}
 
+VALUES = {name: pl.col(name) for name in ("answered", "truncated", "level")}
+VALUES |= {"by_item": SCORE, "right": RIGHT}
+"""Name of a number of a part to the value in a row that it is the mean of."""
+
 COLUMNS: dict[str, Any] = dict.fromkeys(("result", "item", "group"), pl.Int64)
 COLUMNS |= dict.fromkeys(("task", "category", "outcome"), pl.String)
 COLUMNS |= dict.fromkeys(("answered", "truncated"), pl.Boolean)
@@ -217,11 +221,6 @@ def share_of(count: int, number: int) -> Estimate:
     return Estimate(mean, *_wilson(mean, variance, number, number - 1), number, number)
 
 
-def _by_task(table: pl.DataFrame, *how: Any, **more: Any) -> dict[Key, Estimate]:
-    each = estimates(table, *how, clusters="task", **more)
-    return {part: of for part, of in each.items() if of.clusters > 1}
-
-
 def best_of(value: pl.Expr, k: int) -> pl.Expr:
     """Return the expected best value of k completions of an item, without bias.
 
@@ -274,22 +273,19 @@ def results(
     none.
     """
     is_not_used = OUTCOME == NOT_USED
+    by_task = estimates(table, by=by, clusters="task")
     groups = (
         table.filter(HAS_SCORE)
         .group_by(*by, "task", "item", "group")
         .agg(pl.len(), differ=SCORE.n_unique() > 1)
         .filter(pl.col("len") > 1)
     )
-    means = {
-        "by_item": estimates(table, by=by),
-        "by_task": _by_task(table, by=by),
-        "right": estimates(table, RIGHT, by),
+    means = {name: estimates(table, value, by) for name, value in VALUES.items()}
+    means |= {
+        "by_task": {part: of for part, of in by_task.items() if of.clusters > 1},
         "best_of_k": best_of_items(table, SCORE, by, k),
         "pass_at_k": best_of_items(table, RIGHT, by, k),
-        "answered": estimates(table, pl.col("answered"), by),
         "with_variance": estimates(groups, pl.col("differ"), by),
-        "truncated": estimates(table, pl.col("truncated"), by),
-        "level": estimates(table, pl.col("level"), by),
     }
     counts = table.group_by(by, maintain_order=True).agg(
         items=pl.col("item").filter(HAS_SCORE).n_unique(),
@@ -307,10 +303,9 @@ def results(
 
 def paired(
     table: pl.DataFrame, first: int, second: int, by: Sequence[str] = PART
-) -> dict[Key, Numbers]:
+) -> dict[Key, Estimate]:
     """Return for each part the second result less the first one, on shared items."""
     result = pl.col("result")
-    less = pl.col("second") - pl.col("first")
     items = (
         table.filter(HAS_SCORE, result.is_in([first, second]))
         .group_by(*by, "task", "item", maintain_order=True)
@@ -319,9 +314,5 @@ def paired(
             second=SCORE.filter(result == second).mean(),
         )
     )
-    by_item = estimates(items, less, by=by, within=(-1.0, 1.0))
-    by_task = _by_task(items, less, by=by, within=(-1.0, 1.0))
-    return {
-        part: {"by_item": of, "by_task": by_task.get(part)}
-        for part, of in by_item.items()
-    }
+    less = pl.col("second") - pl.col("first")
+    return estimates(items, less, by, within=(-1.0, 1.0))

@@ -232,7 +232,7 @@ class ScreenRun:
             why = "one is chosen with several parameters, which a screen cannot tell"
             raise SettingError(f"env.tasks: {why} apart; keep one of them")
         if each is None:
-            rollouts = max(0, run.total_steps) * max(0, run.batch_size)
+            rollouts = run.total_steps * run.batch_size
             share = int(SHARE_OF_RUN * rollouts / run.group_size / len(tasks))
             each = max(LEAST_GROUPS, share)
         groups = counted(each, "group")

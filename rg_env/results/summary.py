@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import polars as pl
@@ -20,7 +20,6 @@ from rg_env.errors import printable
 from rg_env.results.estimates import (
     WHOLE,
     Estimate,
-    Key,
     Numbers,
     completions_of_most_items,
     paired,
@@ -39,10 +38,6 @@ BEST = ("best_of_k", "pass_at_k")
 
 def _mean(value: Estimate | None, form: str = ".3f") -> str:
     return "" if value is None else format(value.mean, form)
-
-
-def _score_of(parts: Mapping[Key, Numbers], part: Key) -> Estimate | None:
-    return parts[part]["by_item"] if part in parts else None
 
 
 def _score_table(title: str, rows: Iterable[tuple[str, Numbers]], k: int = 1) -> Table:
@@ -165,15 +160,14 @@ class Comparison:
     def numbers(self) -> dict[str, Any]:
         """Return all as plain values."""
         names = self._names
+        differences = []
+        for (a, b), of in self._pairs.items():
+            parts = {part: {"by_item": less} for part, less in of.items()}
+            differences.append({"of": names[b], "less": names[a], **plain(parts)})
+        numbers = zip(names, self._results, strict=True)
         return {
-            "results": [
-                {"name": name, **plain(of)}
-                for name, of in zip(names, self._results, strict=True)
-            ],
-            "differences": [
-                {"of": names[b], "less": names[a], **plain(of)}
-                for (a, b), of in self._pairs.items()
-            ],
+            "results": [{"name": name, **plain(of)} for name, of in numbers],
+            "differences": differences,
         }
 
     def tables(self, *, with_tasks: bool) -> Iterator[Table | Text]:
@@ -193,9 +187,10 @@ class Comparison:
         for part in sorted({part for of in self._results for part in of}):
             if part[0] == "task" and not with_tasks:
                 continue
-            cells = [_mean(_score_of(of, part)) for of in self._results]
+            numbers = (of.get(part, {}) for of in self._results)
+            cells = [_mean(of.get("by_item")) for of in numbers]
             for of in self._pairs.values():
-                less = _score_of(of, part)
+                less = of.get(part)
                 shared = f" {less.interval()} ({less.samples})" if less else ""
                 cells.append(_mean(less) + shared)
             table.add_row(Text(printable(part[1]) or part[0]), *cells)

@@ -33,12 +33,11 @@ def row(scores, level=None, task="gcd", finish_reason="stop"):
     }
 
 
-def banded(*shares, each=40, bounds=WHOLE, **changes):
+def banded(*shares, each=40, bounds=WHOLE):
     """Return rows of which each band of the levels has a share with variance."""
     low, width = bounds[0], (bounds[1] - bounds[0]) / BANDS
     return [
         row(MIXED if i < round(share * each) else WRONG, low + (band + 0.5) * width)
-        | changes
         for band, share in enumerate(shares)
         for i in range(each)
     ]
@@ -72,7 +71,6 @@ def test_the_share_is_that_of_groups_whose_rewards_differ_and_all_else_are_means
     ],
 )
 def test_ends_of_the_levels_without_variance_go(shares, levels):
-    assert screened(banded(*shares)).levels == levels
     rows = banded(*shares, bounds=(0.2, 0.7))
     low, high = screened(rows, (0.2, 0.7)).levels
     expected = [0.2 + level / 2 for level in levels]
@@ -159,7 +157,6 @@ def found_by(run, shares, given=None):
         ({"total_steps": 250, "batch_size": 1024}, 3 * 213),
         ({"total_steps": 2, "batch_size": 1024}, 3 * LEAST_GROUPS),
         ({"total_steps": -1, "batch_size": 1024}, 3 * LEAST_GROUPS),
-        ({"total_steps": 2, "batch_size": -1}, 3 * LEAST_GROUPS),
         ({"total_steps": 250, "batch_size": 1024, "groups": 7}, 21),
     ],
 )
