@@ -22,6 +22,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
 import polars as pl
 
 from rg_env.results.samples import NOT_USED, Sample, finite
@@ -75,10 +76,7 @@ def plain(parts: Mapping[Key, Numbers]) -> dict[str, Any]:
     """Return the numbers of parts as JSON has them, by kind and name."""
     values: dict[str, Any] = {kind: {} for kind in KINDS}
     for (kind, name), numbers in sorted(parts.items()):
-        values[kind][name] = {
-            key: dataclasses.asdict(of) if isinstance(of, Estimate) else of
-            for key, of in numbers.items()
-        }
+        values[kind][name] = msgspec.to_builtins(numbers)
     return values | {"all": values["all"].get("")}
 
 
@@ -117,10 +115,11 @@ def table_of(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
     return pl.DataFrame(iter(rows), schema=COLUMNS, orient="row")
 
 
-def with_parts(table: pl.DataFrame, kinds: Iterable[str] = KINDS) -> pl.DataFrame:
+def with_parts(table: pl.DataFrame) -> pl.DataFrame:
     """Return samples with a row for each part that they are of, in columns `PART`."""
-    parts = ((pl.lit(kind).alias("kind"), KINDS[kind].alias("name")) for kind in kinds)
-    return pl.concat([table.with_columns(part) for part in parts])
+    return pl.concat(
+        table.with_columns(kind=pl.lit(kind), name=name) for kind, name in KINDS.items()
+    )
 
 
 # -- means with intervals --------------------------------------------------------------

@@ -11,12 +11,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import msgspec
-
 from rg_env.executor import in_thread
 from rg_env.line_file import LineFile, encode_group
 from rg_env.places import check_writable
-from rg_env.results.result_file import SAMPLES, ResultFile, result_files
+from rg_env.results.result_file import SAMPLES, ResultFile, read_lines, result_files
 from rg_env.results.samples import Row
 from rg_env.results.terminal import WorkProgress
 from rg_env.reward.score import UNSCORED
@@ -36,30 +34,17 @@ def _key_of(row: Row) -> str:
 
 
 def _scored(file: LineFile) -> dict[str, Row]:
-    """Return the scored samples by their keys, and cut off those without a score.
+    """Return the scored samples by their keys, and cut off what follows the last one.
 
-    They come last, and are tried again.
+    Those without a score come last, and are tried again.
     """
     found: dict[str, Row] = {}
-    damaged = 0
-    at = 0
-    end = 0
-    with file.path.open("rb") as lines:
-        for line in lines:
-            at += len(line)
-            try:
-                row = msgspec.json.decode(line, type=dict[str, Any])
-            except (ValueError, RecursionError):
-                damaged += 1
-            else:
-                if row.get("score") is None:
-                    continue
-                row.pop("messages", None)  # which need not be in memory
-                found[_key_of(row)] = row
-            end = at
-    if damaged:
-        logger.warning("%s: %d lines are no samples", file.path, damaged)
-    file.end = end
+    file.end = 0
+    for end, row in read_lines(file.path, dict[str, Any]):
+        if row and row.get("score") is not None:
+            row.pop("messages", None)  # which need not be in memory
+            found[_key_of(row)] = row
+            file.end = end
     file.cut()
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated, Any
 
 import msgspec
@@ -12,7 +13,7 @@ import msgspec
 from rg_env.executor import in_thread, release_gil
 from rg_env.line_file import encode_group, readable
 from rg_env.logs import is_sampled
-from rg_env.results.result_file import ResultFile, result_files
+from rg_env.results.result_file import ResultFile, read_lines, result_files
 from rg_env.run.group import Ending, Group, has_variance, listed, rollouts_in
 from rg_env.run.loop import RunStoppedError
 from rg_env.settings.setting_types import Affects
@@ -116,25 +117,13 @@ class _Row(msgspec.Struct):
 
 
 def read_resumed(path: Path) -> Resumed:
-    """Read a file of rows; lines that are none are passed over, which is logged."""
-    decoder = msgspec.json.Decoder(_Row)
+    """Read a file of rows."""
     sampled = set[int]()
     results = []
-    damaged = 0
-    with path.open("rb") as lines:
-        for line in lines:
-            release_gil()
-            if not line.endswith(b"\n"):
-                break  # a kill has torn it
-            try:
-                row = decoder.decode(line)
-            except (ValueError, RecursionError):
-                damaged += 1
-                continue
-            mean_score = sum(row.task_scores) / len(row.task_scores)
+    for _, row in read_lines(path, _Row):
+        if row is not None:
+            mean_score = fmean(row.task_scores)
             results.append((row.task, mean_score, row.level, has_variance(row.scores)))
             if row.index is not None:
                 sampled.add(row.index)
-    if damaged:
-        logger.warning("%s: %d lines are no rows", path, damaged)
     return sampled, results

@@ -12,10 +12,12 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
 import yaml
 
+from rg_env.executor import release_gil
 from rg_env.installation import VERSION
 from rg_env.line_file import LineFile
 from rg_env.results.sources import METRICS
@@ -24,6 +26,8 @@ from rg_env.settings.environment_settings import affecting
 from rg_env.settings.setting_types import Affects, without_path
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 SAMPLES = "samples.jsonl"
 SETTINGS = "evaluate_config.yaml"
@@ -134,6 +138,30 @@ def result_files(
             file.cut()
             yield file
         file.close()
+
+
+def read_lines(path: Path, kind: type[T]) -> Iterator[tuple[int, T | None]]:
+    """Yield where each whole line ends, and its value, None if it is of another kind.
+
+    Those are counted in a warning; a line that a kill has torn is passed over.
+    """
+    decoder = msgspec.json.Decoder(kind)
+    end = 0
+    damaged = 0
+    with path.open("rb") as lines:
+        for line in lines:
+            release_gil()
+            if not line.endswith(b"\n"):
+                break
+            value = None
+            end += len(line)
+            try:
+                value = decoder.decode(line)
+            except (ValueError, RecursionError):
+                damaged += 1
+            yield end, value
+    if damaged:
+        logger.warning("%s: %d lines are no results", path, damaged)
 
 
 # -- metrics beside results ------------------------------------------------------------

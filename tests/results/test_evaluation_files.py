@@ -50,15 +50,6 @@ def test_a_continued_evaluation_has_one_line_of_each_completion(tmp_path):
     assert [line["completion"] for line in lines(tmp_path)] == [0, 1, 2]
 
 
-def test_a_damaged_line_is_passed_over_and_named(tmp_path, logged):
-    evaluated(tmp_path, 0.5)
-    with (tmp_path / "samples.jsonl").open("a") as file:
-        file.write("garbage\n[]\n")
-    evaluated(tmp_path, 0.0, 0.0, gave_up=False)
-    assert len((tmp_path / "samples.jsonl").read_text().splitlines()) == 5
-    assert "2 lines are no samples" in logged.text
-
-
 @pytest.mark.parametrize("beside", ["a file", "nothing"])
 def test_an_evaluation_beside_a_training_leaves_earlier_ones_alone(tmp_path, beside):
     first = tmp_path / "results"

@@ -81,7 +81,7 @@ def test_rows_are_read_again_and_lines_that_are_none_are_passed_over(tmp_path, l
     assert sampled == {3, 4}
     # The result is of the task's scores, and the variance of the rewards.
     assert results == [("gcd", 0.75, 0.5, True), ("gcd", 0.75, 0.5, False)]
-    assert f"{len(bad)} lines are no rows" in logged.text
+    assert f"{len(bad)} lines are no results" in logged.text
 
 
 def test_a_row_of_an_item_from_outside_counts_as_written(tmp_path):
