@@ -34,7 +34,7 @@ def _key_of(row: Row) -> str:
 
 
 def _scored(file: LineFile) -> dict[str, Row]:
-    """Return the scored samples by their keys, and cut off what follows the last one.
+    """Return the scored samples by their keys; the next line replaces what follows.
 
     Those without a score come last, and are tried again.
     """
@@ -45,7 +45,6 @@ def _scored(file: LineFile) -> dict[str, Row]:
             row.pop("messages", None)  # which need not be in memory
             found[_key_of(row)] = row
             file.end = end
-    file.cut()
     return found
 
 

@@ -135,7 +135,6 @@ def result_files(
             level = logging.DEBUG if without is None else logging.INFO
             logger.log(level, "not continued: %s %s", file.path, why)
         else:
-            file.cut()
             yield file
         file.close()
 

@@ -76,7 +76,9 @@ def test_rows_are_read_again_and_lines_that_are_none_are_passed_over(tmp_path, l
     bad = [b"{", b"[]", b"\0" * 9, b"[" * 10**6, b'{"task": "gcd"}']
     bad += [line(index=-1), line(level=2), line(task_scores=[]), line(scores="x")]
     path = tmp_path / "rows.jsonl"
-    path.write_bytes(b"\n".join([line(), *bad, line(index=4, scores=[1.0, 1.0]), b""]))
+    last = line(index=4, scores=[1.0, 1.0])
+    torn = line(index=5)  # which a kill has left without its end
+    path.write_bytes(b"\n".join([line(), *bad, last, torn]))
     sampled, results = read_resumed(path)
     assert sampled == {3, 4}
     # The result is of the task's scores, and the variance of the rewards.
