@@ -97,18 +97,19 @@ class EvaluationFiles:
         scored = {}
         if self._wanted is not None:
             scored = await in_thread(self._begin, Path(self._wanted))
-        self._rows: list[Row | None] = [
-            {**scored[key], **row} if (key := _key_of(row)) in scored else None
-            for row in self.known
-        ]
+        self._rows: dict[int, Row] = {
+            place: {**scored[key], **row}
+            for place, row in enumerate(self.known)
+            if (key := _key_of(row)) in scored
+        }
         self._scores = [float(row["score"]) for row in self.rows]
-        self.missing = [i for i, row in enumerate(self._rows) if row is None]
+        self.missing = [i for i in range(len(self.known)) if i not in self._rows]
         return self
 
     @property
     def rows(self) -> list[Row]:
         """The lines that there are, without messages, in the order of `known`."""
-        return [row for row in self._rows if row is not None]
+        return [row for _, row in sorted(self._rows.items())]
 
     async def __aexit__(self, kind: type[BaseException] | None, *error: object) -> None:
         """Close the samples; say where they are if the evaluation was interrupted."""
@@ -154,20 +155,19 @@ class EvaluationFiles:
         While the disk takes none it waits in memory.
         """
         (rollout,) = group.rollouts
-        row = {"score": rollout.score, "outcome": rollout.outcome}
-        messages = {}
-        if rollout.conversation:  # else a subclass has queried by itself
-            has_tokens = self._has_tokens
-            row = {
-                "answer": rollout.answer,
-                **row,
-                "finish_reason": rollout.finish_reason,
-                "prompt_tokens": rollout.prompt_tokens if has_tokens else None,
-                "completion_tokens": rollout.completion_tokens if has_tokens else None,
-            }
-            messages = {"messages": list(rollout.conversation)}
-        row = {**self.known[group.known], **row}
-        await in_thread(self._write, [{**row, **messages}])
+        # A subclass may have queried by itself.
+        has_tokens = self._has_tokens and rollout.conversation
+        row = {
+            **self.known[group.known],
+            "answer": rollout.answer,
+            "score": rollout.score,
+            "outcome": rollout.outcome,
+            "finish_reason": rollout.finish_reason,
+            "prompt_tokens": rollout.prompt_tokens if has_tokens else None,
+            "completion_tokens": rollout.completion_tokens if has_tokens else None,
+        }
+        talk = {"messages": list(rollout.conversation)} if rollout.conversation else {}
+        await in_thread(self._write, [{**row, **talk}])
         self._scores.append(rollout.score)
         self._put(group, row)
 
