@@ -17,13 +17,15 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import math
 import re
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -33,11 +35,21 @@ from rg_env.errors import SettingError, counted, printable, visible
 from rg_env.installation import COMMAND
 from rg_env.library.baselines import guessing_notes
 from rg_env.places import new_folder
-from rg_env.results import report_numbers as numbers
-from rg_env.results.estimates import completions_of_most_items, row_of, table_of
-from rg_env.results.result_file import metrics_beside
-from rg_env.results.samples import Sample, batched
-from rg_env.results.sources import Sources, files_of
+from rg_env.results.estimates import (
+    PART,
+    Estimate,
+    Key,
+    Numbers,
+    completions_of_most_items,
+    estimates,
+    results,
+    row_of,
+    table_of,
+    with_parts,
+)
+from rg_env.results.result_file import Place, metrics_beside, place_of
+from rg_env.results.samples import Row, Sample, batched, finite
+from rg_env.results.sources import METRICS, Sources, files_of
 from rg_env.reward.score import OUTCOMES
 from rg_env.settings.program_settings import SIMULATED
 
@@ -56,6 +68,168 @@ CHUNK = 256
 PREVIEW_CHARS = 48
 COLUMNS = ["run", "task", "score", "outcome", "level", "step", "tokens", "answer"]
 """The columns of the table of rollouts; those that are empty are left out."""
+
+# -- runs ------------------------------------------------------------------------------
+
+FirstRows = dict[tuple[Place, str | None], Row]
+"""Place and model of a run to the row of its first sample."""
+
+
+class RunMetrics(NamedTuple):
+    """The numbers of a file of metrics.
+
+    Attributes:
+        began: The time of its first line, "" if there is none.
+        scored: Rollouts scored, 0 if nobody knows.
+        alarms: The newest ones.
+        curves: Key to pairs of a step and the mean of the part that it ends; there are
+            up to `MOST_POINTS` of them.
+    """
+
+    began: str = ""
+    scored: int = 0
+    alarms: Sequence[str] = ()
+    curves: Mapping[str, Sequence[tuple[float, float]]] = {}
+
+
+class Run(NamedTuple):
+    """A run of a report.
+
+    Attributes:
+        label: What tells it from the others: its name; its model, if runs share the
+            name; and its time, if the name is an id.
+        began: The time of its first sample, or of its first metrics, to the minute.
+        digest: Digest of the items of an evaluation, otherwise "".
+    """
+
+    label: str
+    model: str
+    began: str
+    digest: str
+    metrics: RunMetrics
+
+
+def runs_of(first_rows: FirstRows, metrics: Mapping[Place, RunMetrics]) -> list[Run]:
+    """Return the runs of samples in their order, and then those of metrics alone.
+
+    Metrics of a place with several runs are those of the first.
+    """
+    models = Counter(place for place, _ in first_rows)
+    alone: FirstRows = {(place, None): {} for place in metrics if place not in models}
+    shares = Counter(Path(place).name for place in {*models, *metrics})
+    left = dict(metrics)
+    runs = []
+    for (place, model), row in [*first_rows.items(), *alone.items()]:
+        name = Path(place).name
+        of_run = left.pop(place, RunMetrics())
+        began = str(row.get("time") or of_run.began)[:16].replace("T", " ")
+        # All of a place tells it from one of its name.
+        told = [name if shares[name] == 1 else place.lstrip("/")]
+        told += [model] if model and models[place] > 1 else []
+        told += [began] if began and "/" not in place else []
+        digest = str(row.get("items_digest") or "")
+        label = printable(", ".join(told))
+        runs.append(Run(label, model or "", began, digest, of_run))
+    return runs
+
+
+# -- numbers of samples ----------------------------------------------------------------
+# 1 - 0.9 is less than 0.1.
+TENTH = (pl.col("level") * 10 + 1e-9).floor().clip(0, 9) / 10
+
+FIGURES = {
+    "by_item": "score",
+    "right": "right",
+    "pass_at_k": "pass@{}",
+    "answered": "answered",
+    "with_variance": "with variance",
+    "truncated": "truncated",
+    "level": "level",
+    "tokens": "tokens",
+}
+"""Number of a part to the heading of its column."""
+
+
+def parts_of_runs(table: pl.DataFrame, k: int) -> dict[Key, Numbers]:
+    """Return kind, name and number of a run to the numbers of that part of it."""
+    level = pl.format("{} to {}", TENTH.round(1), (TENTH + 0.1).round(1))
+    levels = table.drop_nulls("level").with_columns(kind=pl.lit("level"), name=level)
+    samples = pl.concat([with_parts(table), levels])
+    by = [*PART, "result"]
+    tokens = estimates(samples, pl.col("tokens"), by, within=(0.0, math.inf))
+    parts = sorted(results(samples, by, k).items())
+    return {part: of | {"tokens": tokens.get(part)} for part, of in parts}
+
+
+def outcomes_of_runs(table: pl.DataFrame) -> Iterator[tuple[int, str, Estimate]]:
+    """Yield run, outcome and its share of the rollouts, the best outcome first."""
+    for word in dict.fromkeys([*OUTCOMES, *table["outcome"]]):
+        shares = estimates(table, pl.col("outcome") == word, ["result"])
+        for (run,), share in shares.items():
+            if share.mean:
+                yield run, word, share
+
+
+# -- curves ----------------------------------------------------------------------------
+
+CURVES = {
+    "train/mean_score": "score",
+    "mean_score": "score",
+    "train/groups_with_variance": "groups with variance",
+    "train/level": "level",
+    "train/completion_tokens": "tokens",
+    "train/truncated": "truncated",
+    "eval/mean_score": "score of evaluations",
+}
+"""Key of metrics to the curve that is drawn of it over the steps."""
+
+MOST_POINTS = 100
+
+
+def _metrics_in(path: Path) -> RunMetrics | None:
+    """Read a file of metrics without lines that are none; None if it has no other."""
+    lines = []
+    alarms: list[str] = []
+    for text in path.read_bytes().splitlines():
+        with contextlib.suppress(AttributeError, RecursionError, TypeError, ValueError):
+            line = json.loads(text)
+            newest = [
+                f"{name} in {task}, {count} times, the newest: {why}"
+                for name, task, count, why, *_ in line.get("alarms", ())
+            ]
+            if finite(line.get("step")) is not None:
+                lines.append(line)
+                alarms = newest or alarms
+    if not lines:
+        return None
+    rows = [[finite(line.get(name)) for name in ("step", *CURVES)] for line in lines]
+    # The last step has two lines, and a run that went on after a kill some again.
+    table = pl.DataFrame(
+        rows, dict.fromkeys(("step", *CURVES), pl.Float64), orient="row"
+    )
+    step = pl.col("step")
+    size = -(-table["step"].n_unique() // MOST_POINTS)
+    part = (step.rank("dense") - 1) // size
+    means = table.group_by(part.alias("part")).agg(step.max(), pl.col(CURVES).mean())
+    means = means.sort("step")
+    return RunMetrics(
+        began=str(lines[0].get("time") or ""),
+        scored=int(finite(lines[-1].get("train/rollouts_scored")) or 0),
+        alarms=alarms,
+        curves={key: means.select("step", key).drop_nulls().rows() for key in CURVES},
+    )
+
+
+def curves_of(runs: Iterable[Run]) -> dict[str, list[Any]]:
+    """Return name to the curves of all runs, each with its color, label and points."""
+    curves: dict[str, list[Any]] = {}
+    for number, run in enumerate(runs):
+        color = f"hsl({(210 + 137.5 * number) % 360:g} 70% 48%)"
+        for key, points in run.metrics.curves.items():
+            if len(points) > 1:
+                curves.setdefault(CURVES[key], []).append((color, run.label, points))
+    return curves
+
 
 # -- the files of the folder -----------------------------------------------------------
 
@@ -92,13 +266,13 @@ def _shortened(value: Any) -> Any:
 
 def _read(
     samples: Iterator[Sample], folder: Path
-) -> tuple[numbers.FirstRows, pl.DataFrame, list[str | None]]:
+) -> tuple[FirstRows, pl.DataFrame, list[str | None]]:
     """Read samples, and write their texts into files of the folder.
 
     Returns the first row of each run, the table of the samples, and the beginning of
     each answer.
     """
-    first_rows: numbers.FirstRows = {}
+    first_rows: FirstRows = {}
     of_runs: dict[Any, int] = {}
     rows = []
     previews = []
@@ -106,7 +280,7 @@ def _read(
         texts = []
         for sample in chunk:
             row = sample.row
-            place = numbers.place_of(str(row["source"]), row.get("run"))
+            place = place_of(str(row["source"]), row.get("run"))
             run = (place, row.get("model"))
             first_rows.setdefault(run, row)
             rows.append(row_of(sample, of_runs.setdefault(run, len(of_runs))))
@@ -155,7 +329,9 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
     with new_folder(folder, _own_files) as new:
         first_rows, table, previews = _read(sources.samples("report"), new)
         # Last: they know of no less than the dumps.
-        runs = numbers.runs_of(first_rows, numbers.read_metrics(files))
+        of_metrics = [file for file in files if file.name.endswith(METRICS)]
+        metrics = {place_of(str(file)): _metrics_in(file) for file in of_metrics}
+        runs = runs_of(first_rows, {at: of for at, of in metrics.items() if of})
         if not runs:
             raise sources.no_completion(paths)
         labels = {number: run.label for number, run in enumerate(runs)}
@@ -168,7 +344,7 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
         columns = columns if len(labels) > 1 else columns[1:]
         _write_script(new / SAMPLES, "samples", lines.select(columns).rows())
         k = completions_of_most_items(table)
-        parts = numbers.parts_of_runs(table, k)
+        parts = parts_of_runs(table, k)
         rollouts = counted(len(table), "rollout")
         values = {
             "title": title or "Report",
@@ -178,15 +354,15 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
             "unread": sources.reasons(),
             "runs": runs,
             "alarms": [f"{of.label}: {a}" for of in runs for a in of.metrics.alarms],
-            "curves": numbers.curves_of(runs),
+            "curves": curves_of(runs),
             "columns": columns,
             "parts": parts,
             "figures": [
                 (name, heading.format(k))
-                for name, heading in numbers.FIGURES.items()
+                for name, heading in FIGURES.items()
                 if any(part.get(name) for part in parts.values())
             ],
-            "outcomes": numbers.outcomes_of_runs(table),
+            "outcomes": outcomes_of_runs(table),
             "meanings": OUTCOMES,
             "guessing": guessing_notes(set(table["task"])),
             "simulated": SIMULATED,

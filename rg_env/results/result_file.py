@@ -7,6 +7,7 @@ and where they were made does not matter.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import logging
 import re
@@ -163,7 +164,7 @@ def read_lines(path: Path, kind: type[T]) -> Iterator[tuple[int, T | None]]:
         logger.warning("%s: %d lines are no results", path, damaged)
 
 
-# -- metrics beside results ------------------------------------------------------------
+# -- the run of a file -----------------------------------------------------------------
 
 RUN_ID = re.compile("(?:^|rollouts_)([0-9a-f-]{36})_")
 """Begins the name of a run's metrics, and is in the names of its dump files."""
@@ -174,3 +175,20 @@ def metrics_beside(file: Path) -> Path:
     if match := RUN_ID.search(file.name):
         return file.parent / METRICS_FOLDER / f"{match[1]}_{METRICS}"
     return file.with_name(f"{file.name.removesuffix('.jsonl')}_{METRICS}")
+
+
+Place = str
+"""The path of a run, or its name; of dump files, the first letters of its id."""
+
+
+@functools.lru_cache(maxsize=4096)
+def place_of(source: str, run: str | None = None) -> Place:
+    """Return the place of the run, perhaps a published one, that a file belongs to."""
+    path = Path(source).resolve()
+    if run:
+        return str(path.parent.parent)
+    if match := RUN_ID.search(path.name):
+        return match[1][:8]
+    if path.name.startswith("samples.") or path.name == METRICS:
+        return str(path.parent)
+    return str(path.parent / path.name.removesuffix(f"_{METRICS}").split(".json")[0])
