@@ -66,9 +66,6 @@ class _NoItemError(Exception):
     """Outcome and reason of a completion without an item to be scored with."""
 
 
-ANOTHER = _NoItemError("unmatched", "the installed library makes another question")
-
-
 def _read(sample: Sample) -> tuple[str | None, str]:
     """Return the answer of a completion, or None and why there is none."""
     text = sample.row.get("completion")
@@ -190,40 +187,42 @@ class Rescoring:
         if task not in self._library.tasks and task != MIXTURE:
             raise _NoItemError("unmatched", "no such task is installed")
         params = row.get("params", row.get("dataset", {}))
+        if "seed" in row:
+            # As an item that was published.
+            made = self._pool.run(
+                worker_jobs.make_entry,
+                task,
+                params,
+                row["seed"],
+                True,
+                True,
+                deadline_s=ITEM_DEADLINE_S,
+            )
+        elif (index := row.get("index")) is not None:
+            made = self._pool.run(
+                worker_jobs.dataset_entry,
+                task,
+                json.dumps(params, sort_keys=True),
+                index,
+                deadline_s=DATASET_DEADLINE_S,
+            )
+        else:
+            raise _NoItemError("unmatched", "neither a seed nor an index")
         try:
-            if "seed" in row:
-                # As an item that was published.
-                entry = await self._pool.run(
-                    worker_jobs.make_entry,
-                    task,
-                    params,
-                    row["seed"],
-                    True,
-                    True,
-                    deadline_s=ITEM_DEADLINE_S,
-                )
-                # A user message of another program may have words around the question.
-                if entry["question"] not in (sample.question or entry["question"]):
-                    raise ANOTHER
-            else:
-                config = json.dumps(params, sort_keys=True)
-                if (index := row.get("index")) is None:
-                    raise _NoItemError("unmatched", "neither a seed nor an index")
-                entry = await self._pool.run(
-                    worker_jobs.dataset_entry,
-                    task,
-                    config,
-                    index,
-                    deadline_s=DATASET_DEADLINE_S,
-                )
-                if entry["question"] != sample.question:
-                    raise ANOTHER
+            entry = await made
         except STOPS:
             raise
         except PoolError as error:
             kind = "not_used" if is_unusable(error) else "unmatched"
             kind = UNSCORED if isinstance(error, WorkerLostError) else kind
             raise _NoItemError(kind, why_no_entry(error)) from error
+        question = entry["question"]
+        is_same = question == sample.question
+        if "seed" in row:
+            # A user message of another program may have words around the question.
+            is_same = question in (sample.question or question)
+        if not is_same:
+            raise _NoItemError("unmatched", "the library now makes another question")
         params = {k: v for k, v in params.items() if k not in ("size", "seed")}
         return entry, Item(task=task, params=params)
 

@@ -134,7 +134,7 @@ def test_items_with_one_question_are_told_apart_by_their_index(pool, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"question": "What is the gcd of 1 and 2?"}, "the installed library makes"),
+        ({"question": "What is the gcd of 1 and 2?"}, "the library now makes"),
         ({"seed": -1}, "Seed must be between 0"),
         ({"task": "gdc"}, "no such task"),
         ({"params": {"max_number": 3}}, ""),
