@@ -5,8 +5,6 @@ import json
 import shutil
 from types import SimpleNamespace
 
-import pytest
-
 from rg_env.results.evaluation_files import EvaluationFiles
 from rg_env.run.group import Ending, Group, Rollout
 from rg_env.run.loop import Lost
@@ -50,16 +48,14 @@ def test_a_continued_evaluation_has_one_line_of_each_completion(tmp_path):
     assert [line["completion"] for line in lines(tmp_path)] == [0, 1, 2]
 
 
-@pytest.mark.parametrize("beside", ["a file", "nothing"])
-def test_an_evaluation_beside_a_training_leaves_earlier_ones_alone(tmp_path, beside):
+def test_an_evaluation_beside_a_training_leaves_earlier_ones_alone(tmp_path):
     first = tmp_path / "results"
     evaluated(first, 0.5, 0.5, 0.5)
     before = {path: path.read_bytes() for path in first.iterdir()}
-    if beside == "a file":
-        (tmp_path / "results_1").touch()
+    (tmp_path / "results_1").touch()
     other = SETTINGS.replace("{}", "{x: 1}", 1)
     found = evaluated(first, 0.0, resumes=False, gave_up=False, settings=other)
-    assert found.name == {"a file": "results_2", "nothing": "results_1"}[beside]
+    assert found.name == "results_2"
     assert {path: path.read_bytes() for path in first.iterdir()} == before
     assert (found / "evaluate_config.yaml").read_text() == other
 

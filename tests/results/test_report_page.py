@@ -98,16 +98,12 @@ def checkpoints(tmp_path_factory):
     folder = tmp_path_factory.mktemp("checkpoints")
     for step in range(20):
         name = f"a-model-with-a-long-name-of-7B-grpo-seed1-step-{step:02}-final"
-        scores = [float(k * step % 70 < 5 * step) for k in range(12)]
         rows = [
-            {"task": task, "category": task[0], "question": f"What is {k}?"}
-            | {"level": k % 2, "score": score, "outcome": ["wrong", "right"][score > 0]}
+            {"task": task, "question": f"What is {k}?", "score": float(k < step)}
             for task in ("gcd", "graph_color", "lcm")
-            for k, score in enumerate(scores)
+            for k in range(12)
         ]
         write_lines(folder / name / "samples.jsonl", rows)
-        numbers = [{"step": k, "mean_score": k * step / 40} for k in range(3)]
-        write_lines(folder / name / "metrics.jsonl", numbers)
     write_report([str(folder)], folder / "report")
     return folder / "report" / "index.html"
 

@@ -100,19 +100,26 @@ def test_a_task_with_too_little_variance_is_left_out_with_its_reason(rows, why):
     assert screened(rows, bounds=None).left_out == why
 
 
-def test_tasks_stand_in_the_order_of_their_shares_and_those_left_out_last():
-    rows = [row(MIXED, task="lcm"), row(RIGHT, task="lcm"), row(MIXED, task="maze")]
-    found = screen_rows(rows, dict.fromkeys(("gcd", "lcm", "maze")), 0.1)
-    assert [task.task for task in found] == ["maze", "lcm", "gcd"]
-
-
-def test_the_table_has_each_task_in_a_line():
-    rows = [*banded(0.9, 0.8, 0.7, 0.2, 0.0), row(RIGHT, task="lcm")]
-    found = screen_rows(rows, {"gcd": WHOLE, "lcm": None, "maze": None}, 0.1)
-    lines = [line.split() for line in rendered(table_for(found)).splitlines()]
-    assert ["gcd", "120", "0.80", "(0.72", "to", "0.86)"] in [x[:6] for x in lines]
-    assert ["too", "easy"] in [x[-4:-2] for x in lines if x[:1] == ["lcm"]]
-    assert ["maze", "0", "no", "group"] in lines
+def test_the_table_has_tasks_in_the_order_of_their_shares_and_those_left_out_last():
+    rows = [row(RIGHT), row(MIXED, task="lcm"), row(RIGHT, task="lcm")]
+    bounds = {"acre": None, "gcd": None, "lcm": None, "maze": (0.2, 0.7)}
+    found = screen_rows([*rows, row(MIXED, 0.5, "maze")], bounds, 0.1)
+    lines = [line.split() for line in rendered(table_for(found)).splitlines()[-4:]]
+    maze, lcm, acre, gcd = lines
+    assert maze == [
+        "maze",
+        "1",
+        "1.00",
+        "(0.21",
+        "to",
+        "1.00)",
+        "0.2-0.7",
+        "0.50",
+        "0%",
+    ]
+    assert lcm[:3] + lcm[-2:] == ["lcm", "2", "0.50", "0.75", "0%"]
+    assert acre == ["acre", "0", "no", "group"]
+    assert gcd[:3] + gcd[-4:] == ["gcd", "1", "0.00", "too", "easy", "1.00", "0%"]
 
 
 # -- a run -----------------------------------------------------------------------------

@@ -7,33 +7,18 @@ import pytest
 from rg_env.line_file import readable
 from rg_env.results.sources import NEEDED, Sources, files_of
 from tests.support import published
-from tests.support.reported import write_lines
+from tests.support.reported import group, rollout, write_lines
 
-ASKED = [{"role": "system", "content": "s"}, {"role": "user", "content": "2 + 2?"}]
-TALK = [*ASKED, {"role": "assistant", "content": "<answer>4</answer>"}]
-ORIGIN = {"task": "sums", "seed": 7, "level": None, "params": {"a": 1}}
-
-DUMPED = {
-    "item_id": "sums",
-    **ORIGIN,
-    "gold_answer": "4",
-    "rollouts": [
-        {
-            "conversation": TALK,
-            "score": 1.0,
-            "reward": 0.5,
-            "outcome": "right",
-            "answer": "4",
-            "finish_reason": "length",
-        }
-    ]
-    * 2,
-}
+TEXT = "<answer>4</answer>"
+CUT = rollout(TEXT, 1.0, answer="4", finish_reason="length", question="2 + 2?")
+DUMPED = group(CUT, CUT, task="sums")
+TALK = DUMPED["rollouts"][0]["conversation"]
+ORIGIN = {name: DUMPED[name] for name in ("task", "seed", "level", "params")}
 ROW = {
     **ORIGIN,
-    "gold_answer": "4",
     "tokens": [[1]],
     "scores": [0.5],
+    "task_scores": [1.0],
     "outcomes": ["right"],
     "answers": ["4"],
     "messages": [TALK],
@@ -41,11 +26,9 @@ ROW = {
 EVALUATED = {
     **ORIGIN,
     "question": "2 + 2?",
-    "gold_answer": "4",
     "answer": "4",
     "score": 1.0,
     "outcome": "right",
-    "finish_reason": "stop",
     "messages": TALK,
 }
 OWN = {"task": "sums", "seed": 7, "params": {"a": 1}, "text": "<answer>4</answer>"}
@@ -67,8 +50,8 @@ def test_lines_of_ours_are_read_with_item_text_and_score(tmp_path, line):
         assert sample.item == ("sums", "2 + 2?")
         assert (sample.score, sample.outcome) == (1.0, "right")
         row = sample.row
-        assert (row["seed"], row["params"], row["answer"]) == (7, {"a": 1}, "4")
-        assert row["completion"] == "<answer>4</answer>"
+        assert (row["seed"], row["answer"], row["completion"]) == (7, "4", TEXT)
+        assert row["params"] == ORIGIN["params"]
 
 
 def test_each_rollout_of_a_dumped_group_is_a_sample_with_its_place(tmp_path):
