@@ -334,7 +334,8 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
         runs = runs_of(first_rows, {at: of for at, of in metrics.items() if of})
         if not runs:
             raise sources.no_completion(paths)
-        labels = {number: run.label for number, run in enumerate(runs)}
+        sampled = runs[: len(first_rows)]
+        labels = {number: run.label for number, run in enumerate(sampled)}
         lines = table.with_columns(
             pl.col("task", "outcome").map_elements(printable, pl.String),
             pl.Series("answer", previews, pl.String),
@@ -348,11 +349,11 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
         rollouts = counted(len(table), "rollout")
         values = {
             "title": title or "Report",
-            "size": f"{rollouts} of {counted(len(runs), 'run')} in {of_files}",
+            "size": f"{rollouts} of {counted(len(sampled), 'run')} in {of_files}",
             "paths": [Path(path).name or path for path in paths],
             "made": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
             "unread": sources.reasons(),
-            "runs": runs,
+            "runs": sampled,
             "alarms": [f"{of.label}: {a}" for of in runs for a in of.metrics.alarms],
             "curves": curves_of(runs),
             "columns": columns,
