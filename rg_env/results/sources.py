@@ -53,7 +53,8 @@ OF_GROUP = ("level", "answer_format", "gold_answer", "time", "step", "model")
 OF_RESCORE = ("scores", "source", "place", "run", "reasoning_gym")
 TEXTS = ["question", "completion", "answer", "system", "category", "outcome", "model"]
 TEXTS += ["finish_reason", "run"]
-OF_ROWS = {"score": "scores", "outcome": "outcomes", "answer": "answers"}
+OF_ROWS = {"score": "task_scores", "reward": "scores"}
+OF_ROWS |= {"outcome": "outcomes", "answer": "answers"}
 OF_ROWS |= {"conversation": "messages", "finish_reason": "finish_reasons"}
 OF_ROWS |= {"completion_tokens": "completion_tokens"}
 """Field of a rollout to its column in a row of `process`."""
@@ -121,8 +122,6 @@ def _of_group(group: Row) -> Iterator[Row]:
     rollouts = group.get("rollouts")
     if rollouts is None:
         columns = {one: group[of] for one, of in OF_ROWS.items() if group.get(of)}
-        if "task_scores" in group:  # beside which `scores` are the rewards
-            columns |= {"score": group["task_scores"], "reward": group["scores"]}
         rows = zip(*columns.values(), strict=True)
         rollouts = [dict(zip(columns, row, strict=True)) for row in rows]
     # The original's lines have it as `item_id` alone.
@@ -138,7 +137,6 @@ def _of_group(group: Row) -> Iterator[Row]:
             **_kept(rollout, KEPT),
             "place": str(number + 1),
             **_talk(rollout.get("conversation")),
-            **({"score": 1.0} if rollout.get("outcome") == "right" else {}),
         }
 
 
