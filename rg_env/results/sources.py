@@ -46,17 +46,47 @@ NEEDED = "; a line needs `task`, `seed`, `params` and a text, as `completion`"
 PUBLISHED = {"size": 50, "seed": 45}
 """Every published dataset has these."""
 
-KEPT = ["task", "category", "answer", "score", "outcome", "finish_reason", "model"]
-KEPT += ["level", "answer_format", "formats", "normalized", "reward", "reason"]
-KEPT += ["prompt_tokens", "completion_tokens", "preset", "items_digest"]
+KEPT = (
+    "task",
+    "category",
+    "answer",
+    "score",
+    "outcome",
+    "finish_reason",
+    "model",
+    "level",
+    "answer_format",
+    "formats",
+    "normalized",
+    "reward",
+    "reason",
+    "prompt_tokens",
+    "completion_tokens",
+    "preset",
+    "items_digest",
+)
 OF_GROUP = ("level", "answer_format", "gold_answer", "time", "step", "model")
 OF_RESCORE = ("scores", "source", "place", "run", "reasoning_gym")
-TEXTS = ["question", "completion", "answer", "system", "category", "outcome", "model"]
-TEXTS += ["finish_reason", "run"]
-OF_ROWS = {"score": "task_scores", "reward": "scores"}
-OF_ROWS |= {"outcome": "outcomes", "answer": "answers"}
-OF_ROWS |= {"conversation": "messages", "finish_reason": "finish_reasons"}
-OF_ROWS |= {"completion_tokens": "completion_tokens"}
+TEXTS = (
+    "question",
+    "completion",
+    "answer",
+    "system",
+    "category",
+    "outcome",
+    "model",
+    "finish_reason",
+    "run",
+)
+OF_ROWS = {
+    "conversation": "messages",
+    "score": "task_scores",
+    "reward": "scores",
+    "outcome": "outcomes",
+    "answer": "answers",
+    "finish_reason": "finish_reasons",
+    "completion_tokens": "completion_tokens",
+}
 """Field of a rollout to its column in a row of `process`."""
 
 Row = dict[str, Any]
@@ -195,6 +225,18 @@ def _sample(row: Row) -> Sample:
 # -- files -----------------------------------------------------------------------------
 
 
+def _holds_completions(path: Path) -> bool:
+    """Say whether a file in a folder may hold completions, by its name and place."""
+    return (
+        path.name.endswith(SUFFIXES)
+        and path.name not in BESIDE
+        and path.is_file()
+        and "env_checkpoints" not in path.parts
+        # Beside a model's config.json lies what is no completion.
+        and not path.with_name("config.json").is_file()
+    )
+
+
 def files_of(paths: Iterable[str]) -> list[Path]:
     """Return the files at paths, those of one name one after the other, 9 before 10.
 
@@ -203,12 +245,8 @@ def files_of(paths: Iterable[str]) -> list[Path]:
     """
     files: set[Path] = set()
     for path in map(Path, paths):
-        inside = (p for p in path.rglob("*") if p.name.endswith(SUFFIXES))
-        inside = (p for p in inside if p.name not in BESIDE and p.is_file())
-        inside = (p for p in inside if "env_checkpoints" not in p.parts)
-        # Beside a model's config.json lies what is no completion.
-        inside = (p for p in inside if not (p.parent / "config.json").is_file())
-        named = {path} if path.is_file() else {*inside}
+        inside = set(filter(_holds_completions, path.rglob("*")))
+        named = {path} if path.is_file() else inside
         if not named:
             why = "no file *.json or *.jsonl" if path.exists() else "no such file"
             raise SettingError(f"command line: {shown(str(path))}: {why}")
@@ -230,8 +268,7 @@ class Sources:
     """
 
     def __init__(self, files: Sequence[Path]) -> None:
-        numbers = ("ledger.json", METRICS)
-        self._files = [f for f in files if not f.name.endswith(numbers)]
+        self._files = [f for f in files if not f.name.endswith(METRICS)]
         self._first_unread: dict[str, str] = {}
         self.unread: Counter[str] = Counter()
         self.read_kb = 0.0
