@@ -76,18 +76,15 @@ def test_rows_are_read_again_and_lines_that_are_none_are_passed_over(tmp_path, l
     bad = [b"{", b"[]", b"\0" * 9, b"[" * 10**6, b'{"task": "gcd"}']
     bad += [line(index=-1), line(level=2), line(task_scores=[]), line(scores="x")]
     path = tmp_path / "rows.jsonl"
-    last = line(index=4, scores=[1.0, 1.0])
+    equal = line(index=4, scores=[1.0, 1.0])
+    outside = {name: ROW[name] for name in ROW.keys() - {"index", "level"}}
+    good = [equal, json.dumps(outside).encode()]
     torn = line(index=5)  # which a kill has left without its end
-    path.write_bytes(b"\n".join([line(), *bad, last, torn]))
+    path.write_bytes(b"\n".join([line(), *bad, *good, torn]))
     sampled, results = read_resumed(path)
     assert sampled == {3, 4}
     # The result is of the task's scores, and the variance of the rewards.
-    assert results == [("gcd", 0.75, 0.5, True), ("gcd", 0.75, 0.5, False)]
+    first, second, third = results
+    assert (first, second) == (("gcd", 0.75, 0.5, True), ("gcd", 0.75, 0.5, False))
+    assert third == ("gcd", 0.75, None, True)  # of an item from outside
     assert f"{len(bad)} lines are no results" in logged.text
-
-
-def test_a_row_of_an_item_from_outside_counts_as_written(tmp_path):
-    path = tmp_path / "rows.jsonl"
-    outside = {name: ROW[name] for name in ROW.keys() - {"index", "level"}}
-    path.write_text(json.dumps(outside) + "\n")
-    assert read_resumed(path) == (set(), [("gcd", 0.75, None, True)])
