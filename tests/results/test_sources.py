@@ -83,9 +83,12 @@ def test_a_published_file_is_read_whatever_its_name_and_place(tmp_path):
     found = published.document(
         "sums", "arithmetic", {"a": 1}, entries, lambda place: ["right", "untagged"]
     )
+    found["results"][1]["completions"][0] |= {"score": 0.0, "error": "ord() expected"}
     path = published.write(tmp_path, "model_1", found)
     samples, _ = read(path)
-    assert [s.outcome for s in samples] == ["right", "no_answer"] * 2
+    outcomes = [sample.outcome for sample in samples]
+    assert outcomes == ["right", "no_answer", "scorer_error", "no_answer"]
+    assert [s.is_answered for s in samples] == [True, False] * 2
     assert [s.row["index"] for s in samples] == [0, 0, 1, 1]
     first, *_ = samples
     assert (first.score, first.category, first.row["run"]) == (
@@ -96,15 +99,6 @@ def test_a_published_file_is_read_whatever_its_name_and_place(tmp_path):
     assert first.row["dataset"] == {"size": 50, "seed": 45, "a": 1}
     in_one_line = lines(tmp_path / "anything", found)
     assert len(read(in_one_line)[0]) == 4
-
-
-def test_an_error_of_the_published_scorer_is_an_answer_without_score(tmp_path):
-    entries = [{"question": "q", "answer": "4"}]
-    found = published.document("s", "c", {}, entries, lambda place: ["wrong"])
-    found["results"][0]["completions"][0]["error"] = "ord() expected a character"
-    (sample,), _ = read(published.write(tmp_path, "m", found))
-    assert (sample.score, sample.outcome) == (0.0, "scorer_error")
-    assert sample.is_answered
 
 
 DEEP = "[" * 100_000 + "]" * 100_000
