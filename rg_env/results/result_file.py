@@ -104,9 +104,8 @@ class ResultFile(LineFile):
         """Append a whole line or nothing."""
         if not self.is_open:
             self.open()
-        beside = settings_path(self.path)
-        if self._settings and (self.end == 0 or not beside.exists()):
-            beside.write_text(self._settings, encoding="utf-8")
+        if self._settings and self.end == 0:
+            settings_path(self.path).write_text(self._settings, encoding="utf-8")
         super().append(line)
 
 

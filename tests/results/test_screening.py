@@ -106,17 +106,7 @@ def test_the_table_has_tasks_in_the_order_of_their_shares_and_those_left_out_las
     found = screen_rows([*rows, row(MIXED, 0.5, "maze")], bounds, 0.1)
     lines = [line.split() for line in rendered(table_for(found)).splitlines()[-4:]]
     maze, lcm, acre, gcd = lines
-    assert maze == [
-        "maze",
-        "1",
-        "1.00",
-        "(0.21",
-        "to",
-        "1.00)",
-        "0.2-0.7",
-        "0.50",
-        "0%",
-    ]
+    assert maze[:3] + maze[-3:] == ["maze", "1", "1.00", "0.2-0.7", "0.50", "0%"]
     assert lcm[:3] + lcm[-2:] == ["lcm", "2", "0.50", "0.75", "0%"]
     assert acre == ["acre", "0", "no", "group"]
     assert gcd[:3] + gcd[-4:] == ["gcd", "1", "0.00", "too", "easy", "1.00", "0%"]

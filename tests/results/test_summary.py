@@ -1,12 +1,10 @@
 """The summary of an evaluation: what is counted, and what stands beside the score."""
 
-import io
-
 import pytest
-from rich.console import Console
 
 from rg_env.results.samples import Sample
 from rg_env.results.summary import EvalSummary
+from rg_env.results.terminal import rendered
 
 CUT = {"finish_reason": "length"}
 CATEGORIES = {"gcd": "arithmetic", "lcm": "arithmetic", "maze": "games"}
@@ -64,9 +62,7 @@ def test_the_score_stands_beside_the_shares_answered_right_and_cut_off():
 
 
 def shown(summary, **how):
-    output = io.StringIO()
-    Console(file=output, width=120).print(summary.table(**how))
-    return output.getvalue()
+    return rendered(summary.table(**how))
 
 
 def test_the_table_shows_all_then_categories_and_tasks_on_request():
