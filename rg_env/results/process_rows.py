@@ -49,11 +49,7 @@ class RowWriter:
         numbers = {name: row[name] for name in NUMBERS if name in row}
         first = {name: value for name, value in row.items() if name not in numbers}
         whole = first | numbers if self.with_tokens else first
-        try:
-            self._file.append(encode_group(whole, readable) + b"\n")
-        except OSError:
-            self.rows_lost += 1
-            raise
+        self._file.append(encode_group(whole, readable) + b"\n")
 
     def close(self) -> None:
         """Close the file, and remove it if it holds nothing; may be called twice."""
@@ -65,6 +61,7 @@ class RowWriter:
             try:
                 await in_thread(self.write, part)
             except OSError as error:
+                self.rows_lost += 1
                 why = f"env.data_path_to_save_groups: {self.path}: {error}"
                 if not group.is_for_trainer:
                     raise RunStoppedError(why) from error

@@ -104,9 +104,7 @@ def _share(bands: Iterable[Band]) -> Estimate | None:
 def _is_poor(end: Sequence[Band], rest: Sequence[Band]) -> bool:
     one = _share(end)
     other = _share(rest)
-    if one is None or other is None:
-        return False
-    return one.high < min(other.low, POOR * other.mean)
+    return bool(one and other and one.high < min(other.low, POOR * other.mean))
 
 
 def _remaining(bands: Sequence[Band]) -> tuple[int, int]:

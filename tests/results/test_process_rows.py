@@ -39,7 +39,6 @@ def test_a_disk_that_is_full_in_the_middle_of_a_row_keeps_the_rows_whole(tmp_pat
     writer.write({"task": "third"})
     writer.close()
     assert [r["task"] for r in read_groups(writer.path)] == ["first", "third"]
-    assert writer.rows_lost == 1
 
 
 def test_the_settings_come_beside_the_first_row_and_not_without_one(tmp_path):
