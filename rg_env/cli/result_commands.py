@@ -103,31 +103,30 @@ def _results(
     """
     from rg_env.results.estimates import HAS_SCORE, row_of, table_of
 
-    by_path = [Sources(files_of([path])) for path in paths]
-    results = dict[tuple[int, str], int]()
+    by_path = {path: Sources(files_of([path])) for path in paths}
+    results: dict[str, int] = {}
 
     def rows() -> Iterator[Sequence[Any]]:
-        for at, (path, sources) in enumerate(zip(paths, by_path, strict=True)):
+        for path, sources in by_path.items():
             before = len(results)
             for sample in sources.samples(f"reading {path}"):
                 if score and sample.score is not None and "scores" not in sample.row:
                     why = f"{path} has a sample without it; files of rescore have it"
                     raise SettingError(f"--score {score}: {why}")
-                key = (at, sample.row.get("run") or path)
-                number = results.setdefault(key, len(results))
+                run = sample.row.get("run")
+                name = f"{path}: {run}" if run else path
+                number = results.setdefault(name, len(results))
                 yield row_of(sample, number, score or "")
             if len(results) == before:
                 raise sources.no_completion([path])
 
     table = table_of(rows())
-    names: list[str] = []
-    for at, name in results:
-        names.append(f"{name} ({at + 1})" if name in names else name)
     scored = {*table.filter(HAS_SCORE)["result"]}
-    for result, name in enumerate(names):
+    for name, result in results.items():
         if result not in scored:
             raise SettingError(f"{name}: no completion has a score; `rescore` gives it")
-    return names, table, [line for of in by_path for line in of.reasons()]
+    unread = [line for sources in by_path.values() for line in sources.reasons()]
+    return list(results), table, unread
 
 
 # -- report ----------------------------------------------------------------------------
