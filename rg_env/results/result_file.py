@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import json
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -155,7 +156,11 @@ def read_lines(path: Path, kind: type[T]) -> Iterator[tuple[int, T | None]]:
             value = None
             end += len(line)
             try:
-                value = decoder.decode(line)
+                # msgspec reads no half characters, which a model may write.
+                if b"\\ud" in line:
+                    value = msgspec.convert(json.loads(line), kind)
+                else:
+                    value = decoder.decode(line)
             except (ValueError, RecursionError):
                 damaged += 1
             yield end, value

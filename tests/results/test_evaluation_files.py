@@ -29,7 +29,9 @@ def evaluated(folder, *steps, resumes=True, gave_up=True, settings=SETTINGS):
                 elif step is None:
                     await files.give_up(Group(known=next(missing)), UNANSWERED)
                 else:
-                    rollouts = [Rollout(score=step, outcome="wrong")]
+                    rollouts = [
+                        Rollout(score=step, outcome="wrong", answer="half \ud800")
+                    ]
                     await files.take(Group(known=next(missing), rollouts=rollouts))
             return await files.finish(files.rows, gave_up=gave_up)
 

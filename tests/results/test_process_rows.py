@@ -58,7 +58,7 @@ def test_the_settings_come_beside_the_first_row_and_not_without_one(tmp_path):
 
 ROW = {
     "task": "gcd",
-    "question": "?",
+    "question": "half \ud800",
     "index": 3,
     "level": 0.5,
     "scores": [0.25, 0.0],
