@@ -95,8 +95,8 @@ def take_over_rows(env: Any, wanted: str | None, *, with_tokens: bool) -> None:
     if env.jsonl_writer is not None:
         env.jsonl_writer.close()
         path = Path(env.config.data_path_to_save_groups)
-        wanted = wanted or str(path)
-        env.jsonl_writer = RowWriter(path, Path(wanted), with_tokens=with_tokens)
+        wanted_path = Path(wanted or path)
+        env.jsonl_writer = RowWriter(path, wanted_path, with_tokens=with_tokens)
 
 
 Resumed = tuple[set[int], list[tuple[str, float, float | None, bool]]]

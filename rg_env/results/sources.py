@@ -49,6 +49,8 @@ PUBLISHED = {"size": 50, "seed": 45}
 KEPT = (
     "task",
     "category",
+    "question",
+    "gold_answer",
     "answer",
     "score",
     "outcome",
@@ -64,8 +66,9 @@ KEPT = (
     "completion_tokens",
     "preset",
     "items_digest",
+    "time",
+    "step",
 )
-OF_GROUP = ("level", "answer_format", "gold_answer", "time", "step", "model")
 OF_RESCORE = ("scores", "source", "place", "run", "reasoning_gym")
 TEXTS = (
     "question",
@@ -101,7 +104,7 @@ def _finite(number: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _kept(row: Row, names: Iterable[str]) -> Row:
+def _kept(row: Row, names: Iterable[str] = KEPT) -> Row:
     return {name: row[name] for name in names if name in row}
 
 
@@ -110,7 +113,7 @@ def _talk(messages: object) -> Row:
     names = {"system": "system", "user": "question", "assistant": "completion"}
     talk = messages if isinstance(messages, list) else []
     texts = {m.get("role"): m.get("content") for m in talk}
-    return {name: texts.get(role) for role, name in names.items()}
+    return {name: texts[role] for role, name in names.items() if role in texts}
 
 
 def _origin(row: Row) -> Row:
@@ -160,26 +163,24 @@ def _of_group(group: Row) -> Iterator[Row]:
     is_own = "params" in group and str(task) not in CATEGORIES
     for number, rollout in enumerate(rollouts):
         yield {
+            **_kept(group),
+            **_kept(rollout),
+            **_talk(rollout.get("conversation")),
             **_origin(group),
             "task": task,
             "category": OWN_CATEGORY if is_own else None,
-            **_kept(group, OF_GROUP),
-            **_kept(rollout, KEPT),
             "place": str(number + 1),
-            **_talk(rollout.get("conversation")),
         }
 
 
 def _of_line(line: Row) -> Iterator[Row]:
+    texts = (line[name] for name in TEXT_KEYS if isinstance(line.get(name), str))
     talk = _talk(line.get("messages"))
-    texts = [line[name] for name in TEXT_KEYS if isinstance(line.get(name), str)]
     yield {
-        **_kept(line, KEPT),
-        **_origin(line),
         **talk,
-        **_kept(line, ["question"]),
-        "gold_answer": line.get("gold_answer"),
-        "completion": texts[0] if texts else talk["completion"],
+        **_kept(line),
+        **_origin(line),
+        "completion": next(texts, talk.get("completion")),
         # A file of `rescore` says where each completion was.
         **(_kept(line, OF_RESCORE) if isinstance(line.get("scores"), dict) else {}),
     }
@@ -215,7 +216,7 @@ def _sample(row: Row) -> Sample:
     return Sample(
         task=sys.intern(task),
         category=sys.intern(category),
-        question=sys.intern(row["question"] or ""),
+        question=sys.intern(texts["question"] or ""),
         score=score,
         outcome=word,
         row=row,
