@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from tests.support.parts import run_main
+from tests.support.reported import write_lines
 
 pytestmark = pytest.mark.processes
 
@@ -109,14 +110,11 @@ def test_what_an_export_cannot_follow_is_refused(
 
 
 def test_completions_are_chosen_by_the_options(tmp_path, capsys):
-    user = {"role": "user", "content": "2 + 2?"}
-    text = "".join(
-        json.dumps({"task": "gcd", "seed": 7, "score": score, "messages": talk}) + "\n"
-        for score, reply in ((1.0, "a"), (0.2, "b"), (0.1, "c"))
-        for talk in [[user, {"role": "assistant", "content": reply}]]
-    )
-    (tmp_path / "lines.jsonl").write_text(f"{text}torn")
-    argv = [str(tmp_path / "lines.jsonl"), "--out", str(tmp_path / "x")]
+    scores = {"a": 1.0, "b": 0.2, "c": 0.1}
+    asked = {"task": "gcd", "seed": 7, "question": "2 + 2?"}
+    lines = [{**asked, "text": text, "score": score} for text, score in scores.items()]
+    path = write_lines(tmp_path / "lines.jsonl", [*lines, "torn"])
+    argv = [str(path), "--out", str(tmp_path / "x")]
     argv += ["--least_score", "0.1", "--most_per_item", "2"]
     assert run_main(["export", "sft", *argv]) == 0
     assert len(rows_of(tmp_path / "x")) == 2

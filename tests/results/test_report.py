@@ -28,6 +28,13 @@ def metrics_of(folder, *lines, run=FIRST_RUN):
     write_lines(folder / f"{run}_metrics.jsonl", steps)
 
 
+def samples_of(folder, name, rows):
+    """Write the samples of an evaluation; those without a score given are right."""
+    given = {"task": "gcd", "category": "arithmetic", "score": 1.0}
+    lines = [{**given, **row, "question": f"{row['question']}?"} for row in rows]
+    write_lines(folder / name / "samples.jsonl", lines)
+
+
 def reported(folder, *paths):
     """Write a report; return what its page says."""
     write_report([str(path) for path in paths], folder)
@@ -51,10 +58,8 @@ def test_files_of_every_kind_are_one_report(tmp_path):
     write_lines(tmp_path / "rows.jsonl", [rows])
     numbers = [{"step": 1, "time": "2026-02-01T08:30:00+00:00"}]
     write_lines(tmp_path / "rows_metrics.jsonl", numbers)
-    own = tmp_path / "evaluated"
-    sample = {"task": "gcd", "question": "What?", "outcome": "no_answer", "score": 0}
-    write_lines(own / "samples.jsonl", [sample])
-    write_lines(own / "metrics.json", ["{}"])
+    samples_of(tmp_path, "evaluated", [{"question": "What"}])
+    write_lines(tmp_path / "evaluated" / "metrics.json", ["{}"])
     page = reported(tmp_path / "report", tmp_path)
     told = {(r["run"], r["model"], r["began"]) for r in page.tables["Runs"]}
     assert told == {
@@ -69,13 +74,6 @@ def test_files_of_every_kind_are_one_report(tmp_path):
 
 
 # -- what it says ----------------------------------------------------------------------
-
-
-def samples_of(folder, name, rows):
-    """Write the samples of an evaluation; those without a score given are right."""
-    given = {"task": "gcd", "category": "arithmetic", "score": 1.0}
-    lines = [{**given, **row, "question": f"{row['question']}?"} for row in rows]
-    write_lines(folder / name / "samples.jsonl", lines)
 
 
 def test_pass_at_k_is_of_as_many_completions_as_most_items_have(tmp_path):
