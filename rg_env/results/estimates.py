@@ -75,7 +75,7 @@ Numbers = dict[str, Any]
 def plain(parts: Mapping[Key, Numbers]) -> dict[str, Any]:
     """Return the numbers of parts as JSON has them, by kind and name."""
     values: dict[str, Any] = {kind: {} for kind in KINDS}
-    for (kind, name), numbers in sorted(parts.items()):
+    for (kind, name), numbers in parts.items():
         values[kind][name] = msgspec.to_builtins(numbers)
     return values | {"all": values["all"].get("")}
 
@@ -262,7 +262,7 @@ def completions_of_most_items(table: pl.DataFrame) -> int:
 def results(
     table: pl.DataFrame, by: Sequence[str] = PART, k: int = 1
 ) -> dict[Key, Numbers]:
-    """Return what each part came to, with k completions of an item.
+    """Return what each part came to, in order, with k completions of an item.
 
     Estimates are of the score `by_item`, and `by_task` if there are several; of what is
     `right` (score 1.0), which is pass@1; of `best_of_k` and `pass_at_k` of items that
@@ -286,7 +286,7 @@ def results(
         "pass_at_k": best_of_items(table, RIGHT, by, k),
         "with_variance": estimates(groups, pl.col("differ"), by),
     }
-    counts = table.group_by(by, maintain_order=True).agg(
+    counts = table.group_by(by).agg(
         items=pl.col("item").filter(HAS_SCORE).n_unique(),
         rollouts=pl.len(),
         completions=SCORE.count(),
@@ -294,7 +294,7 @@ def results(
         not_used=is_not_used.sum(),
     )
     measured: dict[Key, Numbers] = {}
-    for row in counts.iter_rows(named=True):
+    for row in counts.sort(by).iter_rows(named=True):
         part = tuple(row.pop(name) for name in by)
         measured[part] = {name: of.get(part) for name, of in means.items()} | row
     return measured

@@ -157,8 +157,8 @@ def parts_of_runs(table: pl.DataFrame, k: int) -> dict[Key, Numbers]:
     samples = pl.concat([with_parts(table), levels])
     by = [*PART, "result"]
     tokens = estimates(samples, pl.col("tokens"), by, within=(0.0, math.inf))
-    parts = sorted(results(samples, by, k).items())
-    return {part: of | {"tokens": tokens.get(part)} for part, of in parts}
+    parts = results(samples, by, k)
+    return {part: of | {"tokens": tokens.get(part)} for part, of in parts.items()}
 
 
 def outcomes_of_runs(table: pl.DataFrame) -> Iterator[tuple[int, str, Estimate]]:

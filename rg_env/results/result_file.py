@@ -65,9 +65,6 @@ def settings_text(
     return str(yaml.safe_dump(settings, sort_keys=False))
 
 
-_NO_FORM = AttributeError, LookupError, TypeError, ValueError, yaml.YAMLError
-
-
 def _why_not(path: Path, settings: str, without: Affects | None) -> str:
     """Say why results made with the settings at `path` cannot be continued, or ""."""
     if without is None:
@@ -87,7 +84,14 @@ def _why_not(path: Path, settings: str, without: Affects | None) -> str:
 
     try:
         then = of_results(path.read_text(encoding="utf-8"))
-    except (OSError, *_NO_FORM):
+    except (
+        OSError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+        yaml.YAMLError,
+    ):
         return "has no settings of a run beside it"
     now = of_results(settings)
     different = [name for name in now | then if then.get(name) != now.get(name)]

@@ -81,7 +81,7 @@ class EvalSummary:
         self.not_used = Counter(s.task for s in ordered if s.outcome == NOT_USED)
         digests = {sample.row.get("items_digest") for sample in ordered}
         self.items_digest = digests.pop() if len(digests) == 1 else None
-        self._parts = dict(sorted(results(with_parts(table), k=self.k).items()))
+        self._parts = results(with_parts(table), k=self.k)
         whole = self._parts.get(WHOLE)
         self.failed_requests = whole["failed"] if whole else 0
         self.overall = whole if whole and whole["items"] else None

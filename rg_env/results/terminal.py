@@ -57,9 +57,10 @@ class NumberTable(Table):
         """Draw the columns that have room, and name the others below."""
         whole = self.columns
         widest = options.update(width=PIPE_WIDTH)
-        while len(self.columns) > 2:
-            if self.__rich_measure__(console, widest).maximum <= options.max_width:
-                break
+        while (
+            len(self.columns) > 2
+            and self.__rich_measure__(console, widest).maximum > options.max_width
+        ):
             self.columns = self.columns[:-1]
         yield from super().__rich_console__(console, options)
         if gone := whole[len(self.columns) :]:
