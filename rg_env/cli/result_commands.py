@@ -110,7 +110,8 @@ def _results(
         for path, sources in by_path.items():
             before = len(results)
             for sample in sources.samples(f"reading {path}"):
-                if score and sample.score is not None and "scores" not in sample.row:
+                there = sample.row.get("scores", ())
+                if score and sample.score is not None and score not in there:
                     why = f"{path} has a sample without it; files of rescore have it"
                     raise SettingError(f"--score {score}: {why}")
                 run = sample.row.get("run")

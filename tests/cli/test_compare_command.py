@@ -129,6 +129,7 @@ def test_of_a_file_of_rescore_any_of_its_scores_is_compared(
         (["none.jsonl"], "none.jsonl: no completion has a score"),
         (["foreign.json"], "no completion in foreign.json: foreign lines or files: 1"),
         (["a.jsonl", "--score", "saved"], "saved: a.jsonl has a sample without it"),
+        (["b.jsonl", "--score", "saved"], "saved: b.jsonl has a sample without it"),
     ],
 )
 def test_wrong_input_ends_with_status_2_and_a_sentence(
@@ -136,6 +137,7 @@ def test_wrong_input_ends_with_status_2_and_a_sentence(
 ):
     monkeypatch.chdir(tmp_path)
     samples_file(tmp_path / "a.jsonl", 1.0)
+    samples_file(tmp_path / "b.jsonl", 1.0, scores={"library": 1.0})
     (tmp_path / "foreign.json").write_text('{"model": "m"}')
     none = {"task": "gcd", "seed": 1, "params": {}, "completion": "4"}
     (tmp_path / "none.jsonl").write_text(json.dumps(none))
