@@ -12,7 +12,6 @@ remaining levels.
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
@@ -61,8 +60,7 @@ class _Screened(NamedTuple):
 Band = Sequence[_Screened]
 
 
-@dataclasses.dataclass(frozen=True)
-class TaskScreen:
+class TaskScreen(NamedTuple):
     """What a screen shows of a task; its numbers are of the levels that remain.
 
     Attributes:
@@ -84,16 +82,6 @@ class TaskScreen:
     def share(self) -> float:
         """Share of groups with variance that a run on these levels is to see."""
         return self.variance.mean if self.variance else 0.0
-
-
-def _screened(row: Row) -> _Screened:
-    reasons = row["finish_reasons"]
-    return _Screened(
-        level=row["level"],
-        has_variance=has_variance(row["scores"]),
-        score=fmean(row["task_scores"]),
-        truncated=reasons.count(TRUNCATED) / len(reasons),
-    )
 
 
 def _share(bands: Iterable[Band]) -> Estimate | None:
@@ -161,7 +149,14 @@ def screen_rows(
     groups: dict[str, list[_Screened]] = {task: [] for task in sorted(bounds)}
     for row in rows:
         if row["task"] in groups:
-            groups[row["task"]].append(_screened(row))
+            reasons = row["finish_reasons"]
+            group = _Screened(
+                level=row["level"],
+                has_variance=has_variance(row["scores"]),
+                score=fmean(row["task_scores"]),
+                truncated=reasons.count(TRUNCATED) / len(reasons),
+            )
+            groups[row["task"]].append(group)
     screens = [
         _task_screen(task, of, bounds[task], least_share) for task, of in groups.items()
     ]
