@@ -23,14 +23,14 @@ from rg_env.results.estimates import (
 from rg_env.results.samples import Sample
 
 
-def sample(score, question="q", task="t", category="c", outcome="right", **more):
-    return Sample(task, category, question, score, outcome, **more)
+def sample(score, question="q", task="t"):
+    return Sample(task, "c", question, score, "right")
 
 
-def of(*scores_by_item, task="t"):
+def of(*scores_by_item):
     """Return samples of a task: of each item a score, or a list of scores."""
     lists = [one if isinstance(one, list) else [one] for one in scores_by_item]
-    return [sample(s, str(n), task) for n, some in enumerate(lists) for s in some]
+    return [sample(score, str(n)) for n, some in enumerate(lists) for score in some]
 
 
 def table(*results):
@@ -40,10 +40,6 @@ def table(*results):
 
 def interval(samples, **how):
     return estimates(table(samples), **how)[WHOLE]
-
-
-def difference(first, second):
-    return paired(table(first, second), 0, 1)[WHOLE]
 
 
 # -- intervals -------------------------------------------------------------------------
@@ -141,8 +137,8 @@ def test_the_best_of_k_is_of_the_items_that_have_k_completions():
 
 
 def test_a_difference_is_of_the_mean_of_each_item_that_both_have():
-    found = difference(
-        of(0.0, [0.5, 0.0, 1.0], 1.0, None), of(None, 1.0, 1.0, 1.0, 1.0)
-    )
+    first = of(0.0, [0.5, 0.0, 1.0], 1.0, None)
+    second = of(None, 1.0, 1.0, 1.0, 1.0)
+    found = paired(table(first, second), 0, 1)[WHOLE]
     assert (found.mean, found.samples) == (0.25, 2)
     assert (found.low, found.high) == (-1, 1)
