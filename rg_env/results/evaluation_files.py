@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
 from collections.abc import Iterable, Sequence
@@ -119,8 +118,6 @@ class EvaluationFiles:
         is_cancelled = kind is not None and issubclass(kind, asyncio.CancelledError)
         if is_cancelled and self._scores:
             self._log_end("was interrupted", self._file)
-        with contextlib.suppress(OSError):  # it holds an evaluation
-            self._file.path.parent.rmdir()
 
     def _log_end(self, how: str, file: LineFile) -> None:
         folder = file.path.parent
