@@ -264,13 +264,11 @@ def _shortened(value: Any) -> Any:
     return f"{value[:half]}{gap}{value[-half:]}"
 
 
-def _read(
-    samples: Iterator[Sample], folder: Path
-) -> tuple[FirstRows, pl.DataFrame, list[str | None]]:
+def _read(samples: Iterator[Sample], folder: Path) -> tuple[FirstRows, pl.DataFrame]:
     """Read samples, and write their texts into files of the folder.
 
-    Returns the first row of each run, the table of the samples, and the beginning of
-    each answer.
+    Returns the first row of each run, and the table of the samples, with the beginning
+    of each `answer`.
     """
     first_rows: FirstRows = {}
     of_runs: dict[Any, int] = {}
@@ -288,7 +286,8 @@ def _read(
             previews.append(answer and printable(answer[:PREVIEW_CHARS]))
             texts.append({name: _shortened(value) for name, value in row.items()})
         _write_script(folder / f"texts-{number:04}.js", "texts", [number, texts])
-    return first_rows, table_of(rows), previews
+    answers = pl.Series(previews, dtype=pl.String)
+    return first_rows, table_of(rows).with_columns(answer=answers)
 
 
 # -- the page --------------------------------------------------------------------------
@@ -327,7 +326,7 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
     files += sorted(path for path in beside if path.is_file())
     sources = Sources(files)
     with new_folder(folder, _own_files) as new:
-        first_rows, table, previews = _read(sources.samples("report"), new)
+        first_rows, table = _read(sources.samples("report"), new)
         # Last: they know of no less than the dumps.
         of_metrics = [file for file in files if file.name.endswith(METRICS)]
         metrics = {place_of(str(file)): _metrics_in(file) for file in of_metrics}
@@ -338,7 +337,6 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
         labels = {number: run.label for number, run in enumerate(sampled)}
         lines = table.with_columns(
             pl.col("task", "outcome").map_elements(printable, pl.String),
-            pl.Series("answer", previews, pl.String),
             run=pl.col("result").replace_strict(labels, return_dtype=pl.String),
         )
         columns = [name for name in COLUMNS if lines[name].count()]
