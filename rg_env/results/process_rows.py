@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from rg_env.executor import in_thread, release_gil
+from rg_env.executor import in_thread
 from rg_env.line_file import encode_group, readable
 from rg_env.logs import is_sampled
 from rg_env.results.result_file import ResultFile, read_lines, result_files
