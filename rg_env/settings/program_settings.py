@@ -6,12 +6,11 @@ would have two values of one field, and the trainer would get the wrong one.
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, JsonValue
 
 from rg_env.errors import shown, unexpected
 from rg_env.settings.environment_settings import START_MODEL
@@ -51,11 +50,11 @@ def check_extra_body(extra: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"{name} is set by the environment, from its other settings")
     if not isinstance(extra.get(TEMPLATE_KWARGS, {}), dict):
         raise ValueError(f"{TEMPLATE_KWARGS} is not a map")
-    try:
-        json.dumps(extra, allow_nan=False)
-    except TypeError as error:
-        raise ValueError(f"cannot be written as JSON ({error})") from None
     return extra
+
+
+Headers = Annotated[dict[str, str], AfterValidator(check_headers)]
+ExtraBody = Annotated[dict[str, JsonValue], AfterValidator(check_extra_body)]
 
 
 class CheckedServer(CheckedModel):
@@ -83,9 +82,9 @@ class CheckedServer(CheckedModel):
     """The server ignores `n` and always returns one completion"""
     rolling_buffer_length: int = Field(1000, ge=0, le=10_000_000)
     """Requests over which times are averaged for W&B"""
-    headers: Annotated[dict[str, str], AfterValidator(check_headers)] = Field({})
+    headers: Headers = Field({})
     """Headers of every request"""
-    extra_body: Annotated[dict[str, Any], AfterValidator(check_extra_body)] = Field({})
+    extra_body: ExtraBody = Field({})
     """More fields of every request, such as top_k, stop or seed"""
 
 

@@ -23,7 +23,7 @@ from pydantic import (
     field_validator,
 )
 
-from rg_env.errors import SettingError, unexpected, unknown_name
+from rg_env.errors import SettingError, shown, unexpected, unknown_name
 
 SECRET = ("api_key", "headers", "openai")  # no sentence repeats their values
 
@@ -96,14 +96,8 @@ def _minus_one_or_more(value: int) -> int:
     return value
 
 
-def _not_blank(text: str) -> str:
-    if not text.strip():
-        raise ValueError(unexpected(text, "text that is not empty"))
-    return text
-
-
 Url = Annotated[str, AfterValidator(check_url)]
-Text = Annotated[str, AfterValidator(_not_blank)]
+Text = Annotated[str, Field(min_length=1)]
 FilePath = Annotated[str, Field(min_length=1), AfterValidator(os.path.expanduser)]
 MinusOneOrMore = Annotated[int, Field(ge=-1), AfterValidator(_minus_one_or_more)]
 Weight = Annotated[float, Field(gt=0.0, le=1e9)]  # sums stay exact enough
@@ -132,30 +126,6 @@ class CheckedModel(BaseModel):
         return value
 
 
-_EXPECTED = {
-    "bool": "true or false",
-    "dict": "a map such as {NAME: VALUE}",
-    "float": "a number",
-    "greater": "a number",
-    "int": "a whole number",
-    "less": "a number",
-    "list": "a list such as [A, B]",
-    "string": "text",
-    "too": "a list",
-}
-"""First word in the type of a pydantic error to the value that a setting expects."""
-
-
-def _expected(fault: Mapping[str, Any]) -> str:
-    """Return a description of the values that a setting expects."""
-    kind = _EXPECTED.get(fault["type"].partition("_")[0], "")
-    _, _, limit = fault["msg"].partition(" after ")[0].partition(" should ")
-    if "valid " in limit:
-        return kind
-    limit = limit.removeprefix("be ").replace("have", "of")
-    return f"{kind} {limit.replace('match pattern', 'matching')}".strip()
-
-
 def build(section: str, model: type[BaseModel], values: Mapping[str, Any]) -> Any:
     """Build a model of settings from names and values.
 
@@ -175,10 +145,10 @@ def build(section: str, model: type[BaseModel], values: Mapping[str, Any]) -> An
         place = ".".join(str(part) for part in fault["loc"] if "[" not in str(part))
         if fault["type"] == "value_error":  # one of our checks
             why = str(fault["ctx"]["error"])
-        elif fault["loc"][:1] and fault["loc"][0] in SECRET:
-            why = f"expected {_expected(fault)}"
+        elif fault["loc"][0] in SECRET:
+            why = fault["msg"]
         else:
-            why = unexpected(fault["input"], _expected(fault))
+            why = f"{shown(fault['input'])} is not allowed: {fault['msg']}"
         # The sentence of a check of the whole model begins with the field.
         name = f"{section}.{place}: " if place else f"{section}."
         raise SettingError(f"{name}{why}") from error

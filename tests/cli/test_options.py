@@ -82,15 +82,15 @@ WRONG = """
 --env.group_sise 3               | mean '--env.group_size'
 --group_size 3                   | '--env.group_size'
 --model m                        | mean '--openai.model_name'
---env.seed=-1                    | env.seed: '-1' is not allowed; expected a number gr
---env.seed=x                     | expected a whole number
---env.task_params=5              | expected a map such as {NAME: VALUE}
-'--env.tokenizer_name= '         | ' ' is not allowed; expected text that is
+--env.seed=-1                    | env.seed: '-1' is not allowed: Input should be gr
+--env.seed=x                     | should be a valid integer
+--env.task_params=5              | should be a valid dictionary
+--env.tokenizer_name=            | '' is not allowed: String should have at
 --openai.base_url=host:1/v1      | openai.base_url: 'host:1/v1' is not
---openai.server_type vlm         | 'vlm' is not allowed; expected 'openai',
+--openai.server_type vlm         | 'vlm' is not allowed: Input should be 'openai',
 --env.max_token_length=100       | more than the 121 words of the system
 screen --least_share=nan         | nan is no number
---slurm perhaps                  | 'perhaps' is not allowed; expected true or false
+--slurm perhaps                  | 'perhaps' is not allowed: Input should be a
 --testing                        | testing: Must be false
 --proxy_url http://a             | proxy_url: Must be None
 --env.task_weights '{a: ['       | env.task_weights: line 1, column 6
@@ -160,8 +160,8 @@ def test_a_place_that_cannot_be_written_is_known_before_any_work(
         ("env: {}\nenvv: {}", "did you mean 'env'"),
         ("- a\n- b", "none of the sections `env` and `openai`"),
         ("tinker: {lora_rank: 32}", "none of the sections"),
-        ("env: 3", "--config.env: 3 is not allowed; expected a map"),
-        ("env: {group_size: None}", "None is not allowed; expected a whole"),
+        ("env: 3", "--config.env: 3 is not allowed: Input should be a valid dict"),
+        ("env: {group_size: None}", "None is not allowed: Input should be a valid int"),
         ("env: {}\ntesting: true", "testing: Must be false"),
         ("env: {a: [secret", "line 1, column 17: "),
         ("env: {}\nopenai: {}\nenv: {}", "line 3: a second env"),

@@ -33,13 +33,13 @@ def settings_of(url=NOWHERE, kind="openai", **changes):
 
 REFUSED = {
     "what a reply is": ({"extra_body": {"stream": True}}, "set by the environment"),
-    "written as JSON": ({"extra_body": {"a": {1, 2}}}, "written as JSON"),
+    "no JSON": ({"extra_body": {"a": {1, 2}}}, "not a valid JSON value"),
     "no arguments": ({"extra_body": {"chat_template_kwargs": 1}}, "is not a map"),
     "a header of ours": ({"headers": {"Content-Type": "x"}}, "additional header"),
     "no header": ({"headers": {"a b": "x"}}, "additional header"),
     "two lines": ({"headers": {"a": f"{SECRET}\nb"}}, "one line of ASCII"),
-    "text": ({"headers": f"a: {SECRET}"}, "expected a map"),
-    "a key on two lines": ({"api_key": f"{SECRET}\nb"}, "expected text matching"),
+    "text": ({"headers": f"a: {SECRET}"}, "valid dictionary"),
+    "a key on two lines": ({"api_key": f"{SECRET}\nb"}, "should match pattern"),
 }
 
 
