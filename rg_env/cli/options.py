@@ -17,8 +17,8 @@ import logging
 import re
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
-from enum import Enum
 from pathlib import Path
+from types import NoneType
 from typing import Annotated, Any
 
 import click
@@ -105,19 +105,20 @@ class SettingOption(click.Option):
         self.path = f"{section}.{name}"
         info = type(model).model_fields[name]
         start = getattr(model, name)
-        self.kinds = dict.fromkeys(kinds(info.annotation))
-        self.takes_none = self.kinds.pop(type(None), self) is None
-        if str in self.kinds:  # any text may be one, so only a file has a list
-            self.kinds.pop(list, None)
-        self.words = [word for kind in self.kinds for word in _words(kind)]
-        typed = [METAVARS.get(kind, "TEXT") for kind in self.kinds if not _words(kind)]
-        default = str(start.value if isinstance(start, Enum) else start)
+        found = [*kinds(info.annotation)]
+        self.takes_none = NoneType in found
+        # Any text may be one, so only a file has a list beside it.
+        left_out = (NoneType, list) if str in found else (NoneType,)
+        self.kinds = [kind for kind in found if kind not in left_out]
+        self.words = [w for kind in found for w in typing.get_args(kind) if w]
+        typed = [METAVARS.get(k, "TEXT") for k in self.kinds if not typing.get_args(k)]
+        default = str(getattr(start, "value", start))
         default = default.replace(f"{RUNS_WRITE_IN}/", "")
         super().__init__(
             [f"--{prefix}{name}", f"{section}__{name}"],
             help=f"{(info.description or '').rstrip('.')} [{default}]",
-            metavar="|".join(filter(None, [*self.words, *typed])),
-            **(SWITCH if [*self.kinds] == [bool] else {}),
+            metavar="|".join([*self.words, *typed]),
+            **(SWITCH if self.kinds == [bool] else {}),
         )
 
     def read(self, text: str) -> Any:
@@ -127,18 +128,11 @@ class SettingOption(click.Option):
         """
         if text in ("None", "none", "null") and text not in self.words:
             return None if self.takes_none else "none"
-        if [*self.kinds] == [list] and not text.startswith("["):
+        if self.kinds == [list] and not text.startswith("["):
             return [part.strip() for part in text.split(",")]
-        if not {list, dict} & self.kinds.keys():
+        if not {list, dict} & {*self.kinds}:
             return text
         return load_yaml(text, self.path)
-
-
-def _words(kind: Any) -> Sequence[str]:
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return [str(member.value) for member in kind]
-    is_choice = typing.get_origin(kind) is typing.Literal
-    return list(map(str, typing.get_args(kind))) if is_choice else ()
 
 
 # -- YAML ------------------------------------------------------------------------------
@@ -324,23 +318,6 @@ class SettingsCommand(Command):
             ),
             example=example,
         )
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse a command line; the error for an unknown option names similar ones."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            name = error.option_name.rpartition(".")[2].strip("-").replace("-", "_")
-            close = nearest(name, [option.field for option in self.settings])
-            like = [
-                repr(option.opts[0])
-                for option in self.settings
-                if name in option.field or option.field == close
-            ]
-            if not like:
-                raise
-            text = f"{error.message} Did you mean {' or '.join(like[:6])}?"
-            raise click.UsageError(text, ctx) from error
 
     def start_of(self, env_cls: Any) -> Start:
         """Return the defaults for a class, or for a function that imports it."""

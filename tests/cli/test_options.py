@@ -79,9 +79,8 @@ def assert_refused(argv, expected, capsys):
 
 
 WRONG = """
---env.group_sise 3               | mean '--env.group_size'
+--env.group_sise 3               | mean one of: '--env.group_size'
 --group_size 3                   | '--env.group_size'
---model m                        | mean '--openai.model_name'
 --env.seed=-1                    | env.seed: '-1' is not allowed: Input should be gr
 --env.seed=x                     | should be a valid integer
 --env.task_params=5              | should be a valid dictionary
