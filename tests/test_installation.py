@@ -16,7 +16,6 @@ SEEN_BY_AN_OLD_PYTHON = (
     "rg_env/__init__.py",
     "rg_env/cli/__init__.py",
     "rg_env/cli/console.py",
-    "rg_env/cli/failures.py",
     "rg_env/errors.py",
     "rg_env/installation.py",
 )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rg_env import shutdown
-from rg_env.cli.command import loaded, option
+from rg_env.cli.main import loaded, option
 from rg_env.cli.options import ExplicitSettings, SettingsCommand, options
 from rg_env.errors import SettingError
 from rg_env.installation import TOKENIZER_FOLDER

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from rg_env.adapters import files
-from rg_env.cli.command import (
+from rg_env.cli.main import (
     HELP_NAMES,
     START,
     Number,

@@ -25,7 +25,7 @@ import click
 import yaml
 from pydantic import BaseModel, Field, ValidationInfo, field_validator
 
-from rg_env.cli.command import Command, at_once
+from rg_env.cli.main import Command, at_once
 from rg_env.errors import SettingError, nearest, shown
 from rg_env.installation import RUNS_WRITE_IN
 from rg_env.settings import environment_settings, program_settings, setting_types

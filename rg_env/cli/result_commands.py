@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rg_env import shutdown
-from rg_env.cli.command import (
+from rg_env.cli.main import (
     command,
     flag,
     json_option,
@@ -24,7 +24,7 @@ from rg_env.cli.command import (
     paths_argument,
     task_modules_option,
 )
-from rg_env.cli.command import workers as pool_of
+from rg_env.cli.main import workers as pool_of
 from rg_env.errors import SettingError, counted, on_one_line
 from rg_env.executor import in_thread
 from rg_env.places import check_writable

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rg_env import logs, shutdown
-from rg_env.cli.command import START, Number, flag, json_option, loaded, option
+from rg_env.cli.main import START, Number, flag, json_option, loaded, option
 from rg_env.cli.options import ExplicitSettings, SettingsCommand, options
 from rg_env.errors import RunError, SettingError, not_allowed, shown
 from rg_env.installation import COMMAND, PROGRAM, PROJECT

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rg_env import shutdown
-from rg_env.cli.command import command, flag, option
+from rg_env.cli.main import command, flag, option
 from rg_env.cli.options import (
     OF_STREAM,
     ExplicitSettings,

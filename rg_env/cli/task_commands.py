@@ -19,7 +19,7 @@ from typing import Any
 import click
 
 from rg_env import shutdown
-from rg_env.cli.command import (
+from rg_env.cli.main import (
     Number,
     command,
     flag,

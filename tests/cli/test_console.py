@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 
 from rg_env.atropos.api_client import ApiError
-from rg_env.cli import failures
-from rg_env.cli.command import loaded
+from rg_env.cli import console
+from rg_env.cli.main import loaded
 from rg_env.demo.child_process import ChildError
 from rg_env.errors import LibraryError, SettingError
 from rg_env.installation import InstallationError
@@ -55,7 +55,7 @@ SENTENCES = [
 
 @pytest.mark.parametrize(("error", "status", "expected"), SENTENCES)
 def test_what_is_no_defect_is_one_sentence(error, status, expected, capsys):
-    assert failures.end(error) == status
+    assert console.end(error) == status
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.startswith(f"error: {expected}")
@@ -79,7 +79,7 @@ def test_only_a_missing_package_is_an_error_of_the_installation(error, expected)
 
 def raised(error):
     try:
-        exec(compile("raise error", failures.__file__, "exec"), {"error": error})
+        exec(compile("raise error", console.__file__, "exec"), {"error": error})
     except type(error) as caught:
         # Without the frame of this file, which is the caller in a test alone.
         return caught.with_traceback(caught.__traceback__.tb_next)
@@ -89,7 +89,7 @@ def raised(error):
     "error", [KeyError("a"), JobError("KeyError", "'a'", TRACEBACK + IN_OURS)]
 )
 def test_a_defect_is_its_traceback_and_where_to_report_it(error, capsys):
-    assert failures.end(raised(error)) == 1
+    assert console.end(raised(error)) == 1
     printed = capsys.readouterr().err
     assert printed.startswith(TRACEBACK)
     last = printed.splitlines()[-1]
@@ -99,9 +99,9 @@ def test_a_defect_is_its_traceback_and_where_to_report_it(error, capsys):
 
 LEFT_ALONE = """
 import asyncio, threading
-from rg_env.cli import failures
+from rg_env.cli import console
 from rg_env.inference.connection import Failure, RequestFailedError
-failures.catch_the_rest()
+console.catch_the_rest()
 async def fail(): raise RequestFailedError(Failure("gone", "gone"))
 async def run():
     task = asyncio.ensure_future(fail())
