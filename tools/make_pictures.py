@@ -22,8 +22,7 @@ FIRST = "document.querySelector('#rollouts tbody button')"
 PROGRAM = """
 import sys
 from rg_env.cli.main import run_and_exit
-from rg_env.demo.policy import PolicyProfile
-from rg_env.demo.simulated_model import SimulatedClient
+from rg_env.demo.simulated_model import PolicyProfile, SimulatedClient
 from reasoning_gym_environment import ReasoningGymEnv
 SimulatedClient.profile = PolicyProfile(mean_skill=float(sys.argv[1]))
 run_and_exit(ReasoningGymEnv, ["process", *sys.argv[2:]])

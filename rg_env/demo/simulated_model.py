@@ -3,28 +3,78 @@
 `openai.base_url: simulated` selects it. A completion depends only on the item and on
 its number among the completions of the item, not on time or earlier samples. The
 log-probabilities are random: finite, negative and not those of a model.
+
+The kind of a completion is random. Every task has a skill in (0, 1), the level of the
+item is its difficulty, and the chance of a right answer is logistic in their
+difference.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import logging
+import math
 import random
+import string
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from openai.types.chat import ChatCompletion
 
-from rg_env.demo.policy import Known, PolicyProfile, sample_completion
 from rg_env.executor import in_thread
 from rg_env.inference.client import Call, Client
 from rg_env.inference.completions import Completion, read_tokens
 from rg_env.inference.prompts import Prompt
 from rg_env.inference.protocols import COMPLETIONS, Body, Route
+from rg_env.reward.extraction import AnswerFormat
 from rg_env.stream.item import Item
-from rg_env.task_rules.table import solution
 
 logger = logging.getLogger(__name__)
+
+KINDS = ("bad_format", "unfinished", "hedged", "right", "wrong")
+"""The intended kinds of a completion."""
+
+_CLOSED = "<think>\n{thinking}\n</think>\n"
+_GOOD_FORM = _CLOSED + "{begin}{answer}{end}"
+BAD_FORMS = (
+    _CLOSED + "The answer is {answer}.",
+    _CLOSED + "{begin}{other}{end}\n{begin}{answer}{end}",
+    _CLOSED + "{begin}{answer}",
+    "<think>\n{thinking}\nMaybe {begin}{answer}{end} is it.\n</think>\nSee above.",
+)
+"""Forms without an answer: no tags, two answers, an unclosed tag, only in thinking."""
+
+MARKS: dict[AnswerFormat, tuple[str, str]]
+MARKS = {"tags": ("<answer>", "</answer>"), "boxed": ("\\boxed{", "}")}
+
+THOUGHTS = (
+    "Let me read the question once more before I do anything.",
+    "The part about {word} matters, so I keep it in mind.",
+    "If I take {first} here, then {second} follows from it.",
+    "No, {first} does not fit, so I go back and try {second}.",
+    "So far nothing contradicts the rule about {word}.",
+    "The result has to be written exactly as the question asks.",
+)
+
+THINKING_WORDS = 72  # on average
+
+
+@dataclasses.dataclass(frozen=True)
+class PolicyProfile:
+    """The behaviour of the simulated model.
+
+    The skills of tasks are in `mean_skill` +- `skill_spread`. `bad_format`,
+    `unfinished` and `hedged` are the chances of a form without an answer, of thinking
+    that never ends, and of two answers within one pair of tags.
+    """
+
+    mean_skill: float = 0.55
+    skill_spread: float = 0.4
+    sharpness: float = 6.0  # how fast the chance falls as the level passes the skill
+    bad_format: float = 0.05
+    unfinished: float = 0.03
+    hedged: float = 0.02
 
 
 class SimulatedClient(Client):
@@ -54,10 +104,11 @@ class SimulatedClient(Client):
         return read
 
     def _written(self, prompt: Prompt, n: int, max_tokens: int) -> Iterator[Completion]:
-        known = _known(*prompt.item[-2:])
+        item = _item_of(*prompt.item[-2:])
+        gold = item.gold or "no solution known"
         for number in range(prompt.first, prompt.first + n):
-            rng = random.Random(f"{known.index}/{number}/{known.question}")
-            text, kind = sample_completion(known, self.profile, rng)
+            rng = random.Random(f"{item.index}/{number}/{item.question}")
+            text, kind = sample_completion(item, gold, self.profile, rng)
             if prompt.thinking_open:
                 text = text.removeprefix("<think>\n")
             ids = self.tokenizer.encode(text, add_special_tokens=False)
@@ -74,16 +125,86 @@ class SimulatedClient(Client):
         raise NotImplementedError("the simulated model completes items alone")
 
 
-def _known(entry: Mapping[str, Any], dataset: Any) -> Known:
-    """Return the policy's knowledge of an item, which may be a foreign one."""
-    metadata = entry.get("metadata") or {}
-    is_ours = isinstance(dataset, Item)
-    item = dataset if is_ours else Item(str(metadata.get("source_dataset")))
-    return Known(
-        task=item.task,
-        question=str(entry["question"]),
-        answer=solution(item.task, {"answer": None, **entry}) or "no solution known",
-        level=item.level,
-        answer_format=item.answer_format,
-        index=item.index,
+def _item_of(entry: Mapping[str, Any], dataset: Any) -> Item:
+    """Return an item with its entry, also if it is a foreign one."""
+    source = (entry.get("metadata") or {}).get("source_dataset")
+    item = dataset if isinstance(dataset, Item) else Item(str(source))
+    return dataclasses.replace(item, _entry=entry)
+
+
+# -- completions -----------------------------------------------------------------------
+
+
+def chance_right(profile: PolicyProfile, task: str, level: float | None) -> float:
+    """Return the chance, in (0, 1), that a well-formed answer is right.
+
+    Example:
+        >>> easy, hard = (chance_right(PolicyProfile(), "gcd", x) for x in (0.0, 1.0))
+        >>> easy > hard
+        True
+    """
+    place = 2 * random.Random(task).random() - 1  # depends only on the name
+    skill = profile.mean_skill + profile.skill_spread * place
+    # The library's own parameters have no known level.
+    difficulty = 0.5 if level is None else level
+    return 1 / (1 + math.exp(-profile.sharpness * (skill - difficulty)))
+
+
+def sample_completion(
+    item: Item, gold: str, profile: PolicyProfile, rng: random.Random
+) -> tuple[str, str]:
+    """Return one completion of an item, which `gold` answers, and its kind.
+
+    The caller must repeat the text of an unfinished one up to its limit.
+    """
+    well_formed = 1 - profile.bad_format - profile.unfinished - profile.hedged
+    right = well_formed * chance_right(profile, item.task, item.level)
+    weights = [
+        profile.bad_format,
+        profile.unfinished,
+        profile.hedged,
+        right,
+        well_formed - right,
+    ]
+    (kind,) = rng.choices(KINDS, weights)
+    thinking = _sample_thinking(item.question, rng)
+    if kind == "unfinished":
+        return f"<think>\n{thinking}\n", kind
+    other = spoil_answer(gold, rng)
+    answer = {"wrong": other, "hedged": f"{gold} or {other}"}.get(kind, gold)
+    form = rng.choice(BAD_FORMS) if kind == "bad_format" else _GOOD_FORM
+    begin, end = MARKS[item.answer_format]
+    text = form.format(
+        thinking=thinking, answer=answer, other=other, begin=begin, end=end
     )
+    return text, kind
+
+
+def spoil_answer(answer: str, rng: random.Random) -> str:
+    """Change an answer into another one of the same form."""
+    for alphabet in (string.digits, string.ascii_lowercase, string.ascii_uppercase):
+        if places := [i for i, sign in enumerate(answer) if sign in alphabet]:
+            place = rng.choice(places)
+            others = set(alphabet) - {answer[place], "0"}
+            return answer[:place] + rng.choice(sorted(others)) + answer[place + 1 :]
+    return answer.strip()[:-1] or "0"
+
+
+def _sample_thinking(question: str, rng: random.Random) -> str:
+    """Return sentences with words of the question; their length is log-normal."""
+    mu = math.log(THINKING_WORDS) - 0.5**2 / 2
+    target = min(rng.lognormvariate(mu, 0.5), 8 * THINKING_WORDS)
+    # The end of a long question would cost time and change nothing.
+    given = question[:2000].split()
+    words = [word for word in given if word.isalpha() and len(word) > 4] or ["it"]
+    sentences: list[str] = []
+    length = 0
+    while length < target:
+        sentence = rng.choice(THOUGHTS).format(
+            first=rng.randrange(1, 100),
+            second=rng.randrange(1, 100),
+            word=rng.choice(words),
+        )
+        sentences.append(sentence)
+        length += sentence.count(" ") + 1
+    return " ".join(sentences)

@@ -2,12 +2,21 @@
 
 import asyncio
 import dataclasses
+import random
+from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.demo.policy import PolicyProfile
-from rg_env.demo.simulated_model import SimulatedClient
+from rg_env.demo.simulated_model import (
+    PolicyProfile,
+    SimulatedClient,
+    chance_right,
+    sample_completion,
+    spoil_answer,
+)
 from rg_env.inference.completions import Sampling
 from rg_env.inference.prompts import Prompt
 from rg_env.reward.extraction import extract_answer
@@ -22,10 +31,9 @@ from tests.support.parts import (
 )
 from tests.support.runs import evaluated, processed, samples
 
-RIGHT = PolicyProfile(
-    mean_skill=0.9, skill_spread=0, sharpness=40, bad_format=0, unfinished=0, hedged=0
-)
-NEVER_ENDS = PolicyProfile(bad_format=0, unfinished=1, hedged=0)
+NO_FAULTS = PolicyProfile(bad_format=0, unfinished=0, hedged=0)
+RIGHT = dataclasses.replace(NO_FAULTS, mean_skill=0.9, skill_spread=0, sharpness=40)
+NEVER_ENDS = dataclasses.replace(NO_FAULTS, unfinished=1)
 PROMPT = Prompt([], [1], False, item=((), ENTRY_OF_FOUR, Item("gcd")))
 
 
@@ -109,6 +117,39 @@ async def test_the_event_loop_goes_on_while_a_long_group_is_written():
     await client.complete(PROMPT, 16, Sampling(1500, 1.0, 1.0, "train"))
     turning.cancel()
     assert len(turns) > 16
+
+
+# -- kinds of completions --------------------------------------------------------------
+
+
+def sampled(count, **profile):
+    """Return completions of an item, and the kind of each."""
+    item = Item("gcd", level=0.4, _entry=ENTRY_OF_FOUR)
+    profile = dataclasses.replace(NO_FAULTS, **profile)
+    rng = random.Random(5)
+    return [sample_completion(item, "4", profile, rng) for _ in range(count)]
+
+
+def test_a_completion_with_a_bad_format_has_no_answer():
+    texts = [text for text, _ in sampled(200, bad_format=1)]
+    assert {extract_answer(text).answer for text in texts} == {None}
+    assert {text.count("answer>") for text in texts} == {0, 1, 2, 4}
+
+
+def test_the_kinds_come_as_often_as_the_profile_says():
+    faults = {"bad_format": 0.2, "unfinished": 0.1, "hedged": 0.1}
+    counts = Counter(kind for _, kind in sampled(4000, **faults))
+    expected = chance_right(NO_FAULTS, "gcd", 0.4) * 0.6
+    for kind, share in {**faults, "right": expected}.items():
+        assert counts[kind] / 4000 == pytest.approx(share, abs=0.03)
+
+
+@given(st.text(max_size=20) | st.integers(0, 10**12).map(str), st.integers(0, 100))
+def test_a_spoiled_answer_is_another_answer_and_of_a_number_a_number(answer, seed):
+    spoiled = spoil_answer(answer, random.Random(seed))
+    assert spoiled.strip() != answer.strip()
+    if answer.isascii() and answer.isdigit():
+        assert len(spoiled) == len(answer) and spoiled.isdigit()
 
 
 # -- in a run --------------------------------------------------------------------------

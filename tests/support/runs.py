@@ -10,7 +10,7 @@ import time
 
 from rg_env import shutdown
 from rg_env.demo import simulated_model
-from rg_env.demo.policy import sample_completion
+from rg_env.demo.simulated_model import sample_completion
 from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
 from rg_env.line_file import read_groups
 from rg_env.results.result_file import ResultFile
