@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import IO
 
-from rg_env.errors import EXIT_REFUSED, RunError
+from rg_env.errors import EXIT_REFUSED, RunError, SettingError
 from rg_env.installation import PROJECT
 from rg_env.workers.sandbox import syscalls
 
@@ -27,23 +27,6 @@ RUN_API = "rg_env.cli.server_commands"
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 5.0
 SHOWN_LOG_LINES = 20
-
-
-class ChildError(RunError):
-    """A program did not start; the text has the end of its log."""
-
-    def __init__(self, reason: str, log: str, status: int | None) -> None:
-        super().__init__(f"{reason}; the end of its log:\n{log}")
-        *_, last = log.splitlines() or [""]
-        self._sentence = f"{reason} ({last})"
-        if status == EXIT_REFUSED:  # the last line of its log has the reason
-            self.exit_status = EXIT_REFUSED
-            self._sentence = last.removeprefix("error: ")
-
-    @property
-    def sentence(self) -> str:
-        """Its own sentence if it refused to start, otherwise how it ended and why."""
-        return self._sentence
 
 
 def read_log_end(log_path: Path) -> str:
@@ -72,7 +55,12 @@ class ChildProgram:
         )
 
     def wait_for_url(self) -> str:
-        """Return the URL of the program; raises `ChildError` if it ends before."""
+        """Return the URL of the program.
+
+        Raises:
+            SettingError: It refused to start; the text is its own sentence.
+            RunError: It ended, or printed no URL; the text has the end of its log.
+        """
         output = self._process.stdout
         assert output is not None  # noqa: S101 - it is a pipe
         if not select.select([output], [], [], START_TIMEOUT_S)[0]:
@@ -84,10 +72,13 @@ class ChildProgram:
             self._process.wait(STOP_TIMEOUT_S)
         raise self._error(f"ended with status {self._process.poll()} at its start")
 
-    def _error(self, reason: str) -> ChildError:
+    def _error(self, reason: str) -> Exception:
         # Opened again, because the program shares the position in the file.
-        end = read_log_end(Path(f"/proc/self/fd/{self._log.fileno()}"))
-        return ChildError(f"{self._module} {reason}", end, self._process.poll())
+        log = read_log_end(Path(f"/proc/self/fd/{self._log.fileno()}"))
+        last = log.splitlines()[-1]
+        if self._process.poll() == EXIT_REFUSED:
+            return SettingError(last.removeprefix("error: "))
+        return RunError(f"{self._module} {reason} ({last})")
 
     def stop(self) -> None:
         """Terminate the program, kill it after a while, and wait for its end."""

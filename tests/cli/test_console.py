@@ -12,7 +12,6 @@ import pytest
 from rg_env.atropos.api_client import ApiError
 from rg_env.cli import console
 from rg_env.cli.main import loaded
-from rg_env.demo.child_process import ChildError
 from rg_env.errors import LibraryError, SettingError
 from rg_env.installation import InstallationError
 from rg_env.library.datasets import OwnTaskError
@@ -37,8 +36,6 @@ SENTENCES = [
         1,
         "aiohttp failed (ServerDisconnectedError: Server disconnected)",
     ),
-    (ChildError("x ended", "line\nerror: port taken", 2), 2, "port taken\n"),
-    (ChildError("x ended", "line\nKilled", 1), 1, "x ended (Killed)\n"),
     (
         JobError("KeyError", "'a'", TRACEBACK + IN_OURS + IN_LIBRARY),
         1,

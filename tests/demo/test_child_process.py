@@ -10,7 +10,8 @@ import time
 import aiohttp
 import pytest
 
-from rg_env.demo.child_process import ChildError, running_program
+from rg_env.demo.child_process import running_program
+from rg_env.errors import RunError, SettingError
 
 pytestmark = pytest.mark.processes
 
@@ -30,9 +31,15 @@ async def test_it_answers_inside_the_context_and_leaves_nothing_but_its_log(tmp_
     async with running_program(PROGRAM, "0", log_path=log) as url:
         assert not await is_gone(url)
         again = running_program(PROGRAM, url.rsplit(":", 1)[1])
-        with pytest.raises(ChildError, match="address already in use"):
+        with pytest.raises(RunError, match="address already in use"):
             await again.__aenter__()
     assert await is_gone(url) and log.exists()
+
+
+async def test_one_that_refuses_to_start_gives_its_own_sentence():
+    refused = running_program("rg_env.cli.console", "procezz")
+    with pytest.raises(SettingError, match=r"^command line: No such command"):
+        await refused.__aenter__()
 
 
 def test_a_killed_owner_leaves_no_program_behind(repo_root):
