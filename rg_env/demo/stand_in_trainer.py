@@ -45,10 +45,6 @@ Groups = Sequence[Mapping[str, Any]]
 """The groups of a batch as the API sends them; see `find_faults`."""
 
 
-class TrainerError(RunError):
-    """This trainer cannot use the API; the text has the remedy."""
-
-
 @dataclass(frozen=True)
 class TrainerConfig:
     """Settings of a stand-in trainer."""
@@ -140,7 +136,9 @@ class StandInTrainer:
     async def run(self, steps: int) -> TrainerCounts:
         """Register, then take a number of batches, and return `counts`."""
         timeout = aiohttp.ClientTimeout(total=60)
-        async with aiohttp.ClientSession(timeout=timeout) as session:
+        async with aiohttp.ClientSession(
+            timeout=timeout, headers=UNCOMPRESSED
+        ) as session:
             await self._register(session)
             for _ in range(steps):
                 groups = await self._next_batch(session)
@@ -155,18 +153,12 @@ class StandInTrainer:
             "batch_size": config.batch_size,
             "max_token_len": config.max_token_len,
         }
-        values = ours | {
-            "checkpoint_dir": config.checkpoint_dir,
-            "save_checkpoint_interval": config.save_checkpoint_interval,
-            "starting_step": config.starting_step,
-            "num_steps": config.num_steps,
-            "wandb_group": "demo",
-            "wandb_project": "demo",
-        }
+        # The API ignores fields that it does not know.
+        values = {**vars(config), "wandb_group": "demo", "wandb_project": "demo"}
         await self._request(session, "POST", "/register", values)
         theirs = await self._request(session, "GET", "/info")
         if theirs != ours:
-            raise TrainerError(
+            raise RunError(
                 f"the Atropos API at {config.api_url} has {theirs} instead of {ours}:"
                 " another trainer registered first, or an env sent data before one did;"
                 f" restart the API, or reset it with GET {config.api_url}/reset_data"
@@ -195,15 +187,13 @@ class StandInTrainer:
         deadline = time.monotonic() + give_up_s
         while True:
             try:
-                async with session.request(
-                    method, url, json=values, headers=UNCOMPRESSED
-                ) as response:
+                async with session.request(method, url, json=values) as response:
                     response.raise_for_status()
                     answer: dict[str, Any] = orjson.loads(await response.read())
                     return answer
             except FAILURES as error:
                 if time.monotonic() >= deadline:
-                    raise TrainerError(
+                    raise RunError(
                         f"{method} {url} failed for {give_up_s:g} s"
                         f" ({type(error).__name__}: {error}); start the Atropos API"
                         " with `run-api`, or see its log"
@@ -244,5 +234,5 @@ async def trained_api(
             yield url, trainer
         finally:
             training.cancel()
-            with contextlib.suppress(asyncio.CancelledError, TrainerError):
+            with contextlib.suppress(asyncio.CancelledError, RunError):
                 await training

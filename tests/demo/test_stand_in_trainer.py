@@ -8,9 +8,9 @@ import pytest
 from rg_env.demo.stand_in_trainer import (
     StandInTrainer,
     TrainerConfig,
-    TrainerError,
     find_faults,
 )
+from rg_env.errors import RunError
 from tests.support.real_api import session_at
 
 GROUP = {
@@ -67,13 +67,13 @@ def test_an_api_in_use_by_another_trainer_is_refused_with_what_to_do(config):
         await StandInTrainer(other).run(0)
         await StandInTrainer(config).run(0)
 
-    with pytest.raises(TrainerError, match="another trainer registered first"):
+    with pytest.raises(RunError, match="another trainer registered first"):
         asyncio.run(run())
 
 
 def test_an_unreachable_api_ends_in_an_error_that_names_it():
     config = TrainerConfig("http://127.0.0.1:9", 2, 2, 10, 1, give_up_s=0.1)
-    with pytest.raises(TrainerError, match=r":9/register failed.*run-api"):
+    with pytest.raises(RunError, match=r":9/register failed.*run-api"):
         asyncio.run(StandInTrainer(config).run(1))
 
 
