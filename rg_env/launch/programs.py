@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import yaml
 
-from rg_env.errors import EXIT_REFUSED, RunError, SettingError, counted
+from rg_env.errors import EXIT_REFUSED, RunError, SettingError
 from rg_env.installation import PROJECT
 from rg_env.line_file import try_lock
 from rg_env.settings.program_settings import SIMULATED, LaunchSettings
@@ -36,9 +36,6 @@ SERVED_NAME = "policy"
 ENDLESS = 1_000_000_000
 
 TRAINER = PROJECT / "examples" / "trainer"
-AGREED = ("group_size", "batch_size", "max_token_length", "total_steps")
-"""Settings of the environment that several programs must agree on."""
-
 # The readiness probe of a program.
 PROBE_EVERY_S = 0.5
 PROBE_TIMEOUT_S = 5.0
@@ -51,10 +48,6 @@ MOST_RESTARTS = 5
 RESTARTS_WITHIN_S = 600.0
 
 LOG_END_BYTES = 1 << 16
-
-
-class ProgramError(RunError):
-    """A program of the run refused to go on, or died too often."""
 
 
 def last_lines(log: Path, start: int = 0) -> list[str]:
@@ -85,7 +78,6 @@ class Program:
     may_finish: bool = False
     _is_ending: bool = False
     _process: asyncio.subprocess.Process | None = None
-    _deaths: list[float] = dataclasses.field(default_factory=list)
     _log_start: int = 0
 
     def __post_init__(self) -> None:
@@ -93,6 +85,7 @@ class Program:
 
     async def run(self) -> None:
         """Run the program until it finishes or is ended; restart it if it dies."""
+        deaths_s: list[float] = []
         while True:
             status = await self._run_once()
             if self._is_ending or (status == 0 and self.may_finish):
@@ -101,15 +94,15 @@ class Program:
             last = (last_lines(self.log, self._log_start) or ["its log is empty"])[-1]
             reason = f"{how}: {last.removeprefix('error: ')}"
             now = time.monotonic()
-            recent = [t for t in self._deaths if now - t < RESTARTS_WITHIN_S]
-            self._deaths = [*recent, now]
+            recent_s = [t for t in deaths_s if now - t < RESTARTS_WITHIN_S]
+            deaths_s = [*recent_s, now]
             # If it refused to start, a restart would not help.
-            if status == EXIT_REFUSED or len(self._deaths) > MOST_RESTARTS:
-                times = counted(len(self._deaths), "time")
-                raise ProgramError(
-                    f"{self.name} has ended {times} ({reason}); its log is {self.log}"
+            if status == EXIT_REFUSED or len(recent_s) == MOST_RESTARTS:
+                raise RunError(
+                    f"{self.name} has ended ({reason}) and is not started again; its"
+                    f" log is {self.log}"
                 )
-            pause_s = RESTART_FIRST_PAUSE_S * 2 ** len(recent)
+            pause_s = RESTART_FIRST_PAUSE_S * 2 ** len(recent_s)
             logger.warning(
                 "%s has ended (%s); starting it again in %.0f s",
                 self.name,
@@ -258,19 +251,27 @@ class Plan:
         """Return the servers to start."""
         servers = []
         if self.starts_api:
-            argv = [*self.own, "run-api", "--port", str(urlsplit(self.api).port)]
-            servers.append(Program("api", argv, self.folder))
+            api = [*self.own, "run-api", f"--port={urlsplit(self.api).port}"]
+            servers.append(Program("api", api, self.folder))
         if self.starts_server:
+            vllm = [
+                str(self.python.with_name("vllm")),
+                "serve",
+                str(self.policy),
+                "--host=127.0.0.1",
+                f"--port={urlsplit(self.server).port}",
+                f"--served-model-name={SERVED_NAME}",
+                f"--max-model-len={self.config.max_token_length}",
+                *shlex.split(self.settings.vllm_args),
+            ]
             # This adds the routes by which the trainer reloads weights.
             variables = {"VLLM_SERVER_DEV_MODE": "1", **self.settings.vllm_variables}
-            argv = self._vllm()
-            servers.append(Program("vllm", argv, self.folder, variables=variables))
+            servers.append(Program("vllm", vllm, self.folder, variables=variables))
         return servers
 
     def serve(self) -> Program:
         """Return `serve`."""
-        config = str(self.folder / "serve.yaml")
-        argv = [*self.own, "serve", "--config", config]
+        argv = [*self.own, "serve", f"--config={self.folder / 'serve.yaml'}"]
         return Program("serve", argv, self.folder)
 
     def trainer(self) -> Program:
@@ -286,41 +287,30 @@ class Plan:
     def _with_python(self, program: str, *words: str) -> list[str]:
         return [str(self.python), str(TRAINER / program), *words]
 
-    def _vllm(self) -> list[str]:
-        program = str(self.python.with_name("vllm"))
-        options = {
-            "--host": "127.0.0.1",
-            "--port": urlsplit(self.server).port,
-            "--served-model-name": SERVED_NAME,
-            "--max-model-len": self.config.max_token_length,
-        }
-        more = shlex.split(self.settings.vllm_args)
-        return [program, "serve", str(self.policy), *_words(options), *more]
-
     def _trainer(self) -> list[str]:
         config = self.config
         settings = self.settings
         if settings.trainer is not None:
             fields = {
+                **vars(config),
                 "api": self.api,
                 "server": self.server,
                 "model": self.policy,
                 "folder": self.folder,
-                **{name: getattr(config, name) for name in AGREED},
             }
             return [word.format_map(fields) for word in shlex.split(settings.trainer)]
-        options = {
-            "--model": self.policy,
-            "--checkpoints": self.checkpoints,
-            "--api": self.api,
-            "--server": self.server,
-            "--groups": config.batch_size // config.group_size,
-            "--group-size": config.group_size,
-            "--steps": config.total_steps,
-            "--max-token-length": config.max_token_length,
-        }
-        more = shlex.split(settings.trainer_args)
-        return self._with_python("train.py", *_words(options), *more)
+        return self._with_python(
+            "train.py",
+            f"--model={self.policy}",
+            f"--checkpoints={self.checkpoints}",
+            f"--api={self.api}",
+            f"--server={self.server}",
+            f"--groups={config.batch_size // config.group_size}",
+            f"--group-size={config.group_size}",
+            f"--steps={config.total_steps}",
+            f"--max-token-length={config.max_token_length}",
+            *shlex.split(settings.trainer_args),
+        )
 
     def serve_settings(self) -> dict[str, Any]:
         """Return the settings file of `serve`."""
@@ -335,10 +325,6 @@ class Plan:
             }
         fixed = {"rollout_server_url": self.api, "total_steps": ENDLESS}
         return {"env": {**env, **self.env, **fixed}, "openai": openai}
-
-
-def _words(options: Mapping[str, object]) -> list[str]:
-    return [str(word) for pair in options.items() for word in pair]
 
 
 @contextlib.contextmanager

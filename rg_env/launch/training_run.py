@@ -17,7 +17,6 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +29,8 @@ logger = logging.getLogger(__name__)
 # A program is killed if it does not end in this time; the trainer has no limit.
 PROGRAM_ENDS_WITHIN_S = 30.0
 
-# Time between two lines about progress, and between two lines without progress.
-LINE_EVERY_S = 10.0
-REMIND_EVERY_S = 60.0
+# Time between two lines about progress.
+LINE_EVERY_S = 30.0
 
 ALARM = "alarms/"
 SHOWN = (
@@ -95,15 +93,11 @@ class TrainingRun:
 
     async def _end(self) -> None:
         """End all programs; first the trainer and `serve`, which save their work."""
-
-        async def end(programs: Iterable[Program]) -> None:
-            within_s = PROGRAM_ENDS_WITHIN_S
-            # A step of the trainer may be long.
-            ends = (p.end(None if p is self._trainer else within_s) for p in programs)
-            await asyncio.gather(*ends)
-
-        await end([self._serve, self._trainer])
-        await end(self._running)
+        # A step of the trainer may be long.
+        serve_ends = self._serve.end(PROGRAM_ENDS_WITHIN_S)
+        await asyncio.gather(self._trainer.end(None), serve_ends)
+        ends = (each.end(PROGRAM_ENDS_WITHIN_S) for each in self._running)
+        await asyncio.gather(*ends)
         # A program that waits for its restart has no process, only a task.
         for task in self._running.values():
             task.cancel()
@@ -117,35 +111,25 @@ class TrainingRun:
     # -- progress ----------------------------------------------------------------------
 
     async def _log_progress(self) -> None:
-        last = ""
-        last_s = 0.0
         while True:
             await asyncio.sleep(LINE_EVERY_S)
-            now = self.numbers()
-            if now != last or time.monotonic() - last_s > REMIND_EVERY_S:
-                last = now
-                last_s = time.monotonic()
-                logger.info("%s", self.progress())
+            logger.info("%s", self.progress())
 
     def progress(self) -> str:
         """Return the model, the newest numbers and the time of the run."""
         title = self._plan.settings.model or self._plan.policy
-        took = datetime.timedelta(seconds=round(time.monotonic() - self._began_s))
-        return f"{title}: {self.numbers()}, {took}"
-
-    def numbers(self) -> str:
-        """Return the newest numbers of the trainer and of `serve`."""
         trained = _last_row(self._plan.folder / "checkpoints/history.jsonl")
         # Each start of `serve` begins a new file.
         paths = sorted(self._plan.dumps.rglob(f"*{METRICS}"), key=os.path.getmtime)
         now = _last_row(paths[-1]) if paths else {}
         step = trained.get("number", now.get("step", 0))
-        parts = [f"step {step} of {self._plan.config.total_steps}"]
+        parts = [f"{title}: step {step} of {self._plan.config.total_steps}"]
         parts += [f"reward {trained['reward']:.3f}"] if "reward" in trained else []
         parts += [form.format(now[name]) for form, name in SHOWN if name in now]
         rang = [n for n in now if n.startswith(ALARM) and now[n]]
         parts += [f"alarm {n.removeprefix(ALARM)} {now[n]}" for n in rang]
-        return ", ".join(parts)
+        took_s = round(time.monotonic() - self._began_s)
+        return ", ".join([*parts, str(datetime.timedelta(seconds=took_s))])
 
 
 def _last_row(path: Path) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rg_env.launch.programs import Program, ProgramError
+from rg_env.errors import RunError
+from rg_env.launch.programs import Program
 from tests.support.parts import until
 
 pytestmark = pytest.mark.processes
@@ -31,9 +32,10 @@ def program(folder, code, **how):
         ("pass", "its log is empty"),
     ],
 )
-def test_a_program_that_ends_again_and_again_ends_the_run(tmp_path, code, why):
-    with pytest.raises(ProgramError, match=rf"6 times .*: {why}"):
+def test_a_program_that_ends_again_and_again_ends_the_run(tmp_path, code, why, logged):
+    with pytest.raises(RunError, match=rf"it has ended \(.*: {why}\) and is not"):
         asyncio.run(program(tmp_path, code).run())
+    assert logged.text.count("starting it again") == 5
 
 
 def test_a_program_that_ignores_its_end_is_killed_with_what_it_has_started(tmp_path):

@@ -59,8 +59,7 @@ SMALL_SERVING = {
 SMALL_SERVER = """#!.venv-torch/bin/python
 import os, sys
 argv = [sys.executable, "-m", "tests.examples.small_server", sys.argv[2]]
-port = sys.argv[sys.argv.index("--port") + 1]
-os.execv(sys.executable, [*argv, "--port", port])
+os.execv(sys.executable, [*argv, *(w for w in sys.argv if "--port=" in w)])
 """
 """Takes the place of vLLM."""
 
