@@ -230,8 +230,6 @@ class Plan:
                 f"launch.model: {self.policy} has no model, and none is set; set the"
                 " model that the training begins with"
             )
-        if not self.python.is_file():
-            raise SettingError(f"launch.python: {self.python} is no file")
         if self.starts_server and not self.python.with_name("vllm").is_file():
             raise SettingError(
                 f"launch.python: {self.python} has no vLLM; name the Python of an"
@@ -266,7 +264,7 @@ class Plan:
             ]
             # This adds the routes by which the trainer reloads weights.
             variables = {"VLLM_SERVER_DEV_MODE": "1", **self.settings.vllm_variables}
-            servers.append(Program("vllm", vllm, self.folder, variables=variables))
+            servers.append(Program("vllm", vllm, self.folder, variables))
         return servers
 
     def serve(self) -> Program:
@@ -276,21 +274,22 @@ class Plan:
 
     def trainer(self) -> Program:
         """Return the trainer."""
-        return Program(
-            "trainer",
-            self._trainer(),
-            self.folder,
-            variables=self.settings.trainer_variables,
-            may_finish=True,
-        )
-
-    def _with_python(self, program: str, *words: str) -> list[str]:
-        return [str(self.python), str(TRAINER / program), *words]
-
-    def _trainer(self) -> list[str]:
         config = self.config
         settings = self.settings
-        if settings.trainer is not None:
+        if settings.trainer is None:
+            argv = self._with_python(
+                "train.py",
+                f"--model={self.policy}",
+                f"--checkpoints={self.checkpoints}",
+                f"--api={self.api}",
+                f"--server={self.server}",
+                f"--groups={config.batch_size // config.group_size}",
+                f"--group-size={config.group_size}",
+                f"--steps={config.total_steps}",
+                f"--max-token-length={config.max_token_length}",
+                *shlex.split(settings.trainer_args),
+            )
+        else:
             fields = {
                 **vars(config),
                 "api": self.api,
@@ -298,19 +297,12 @@ class Plan:
                 "model": self.policy,
                 "folder": self.folder,
             }
-            return [word.format_map(fields) for word in shlex.split(settings.trainer)]
-        return self._with_python(
-            "train.py",
-            f"--model={self.policy}",
-            f"--checkpoints={self.checkpoints}",
-            f"--api={self.api}",
-            f"--server={self.server}",
-            f"--groups={config.batch_size // config.group_size}",
-            f"--group-size={config.group_size}",
-            f"--steps={config.total_steps}",
-            f"--max-token-length={config.max_token_length}",
-            *shlex.split(settings.trainer_args),
-        )
+            argv = [word.format_map(fields) for word in shlex.split(settings.trainer)]
+        variables = settings.trainer_variables
+        return Program("trainer", argv, self.folder, variables, may_finish=True)
+
+    def _with_python(self, program: str, *words: str) -> list[str]:
+        return [str(self.python), str(TRAINER / program), *words]
 
     def serve_settings(self) -> dict[str, Any]:
         """Return the settings file of `serve`."""

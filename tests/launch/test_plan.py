@@ -79,8 +79,7 @@ def test_serve_gets_what_was_set_and_where_the_others_are(tmp_path):
         ({"numbers": {"batch_size": 60}}, "env.batch_size: 60 is no multiple"),
         ({"openai": {"base_url": "simulated"}}, "openai.base_url: .* simulated"),
         ({"model": None}, "launch.model"),
-        ({"python": "/no/such/python"}, "launch.python: /no/such/python is no file"),
-        ({"python": sys.executable}, "has no vLLM"),
+        ({"python": "/no/such/python"}, "launch.python: /no/such/python has no vLLM"),
     ],
 )
 def test_what_cannot_be_started_is_refused(tmp_path, changes, expected_words):
