@@ -74,14 +74,15 @@ def checked(
     names = [host, *allowed_hosts.replace(",", " ").split()]
     if secret_file is None:
         return ClientCheck(served, None, names)
-    reason = "holds no secret of 16 to 256 letters, digits and signs of -_.~"
     try:
-        secret = Path(secret_file).read_text(encoding="utf-8").strip()
-    except (OSError, ValueError) as error:
-        secret = ""
-        reason = getattr(error, "strerror", None) or "no text"
+        secret = Path(secret_file).read_text(errors="replace").strip()
+    except OSError as error:
+        raise SettingError(f"--secret_file {secret_file}: {error.strerror}") from error
     if not _SECRET_FORM.fullmatch(secret):
-        raise SettingError(f"--secret_file {secret_file}: {reason}; {_ADVICE}")
+        raise SettingError(
+            f"--secret_file {secret_file}: holds no secret of 16 to 256 letters, digits"
+            f" and signs of -_.~; {_ADVICE}"
+        )
     return ClientCheck(served, secret, names)
 
 

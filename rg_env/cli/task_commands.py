@@ -7,7 +7,6 @@ import contextlib
 import dataclasses
 import itertools
 import json
-import logging
 import os
 import sys
 import textwrap
@@ -56,10 +55,7 @@ from rg_env.task_rules.table import solution
 from rg_env.workers.call import PoolError
 from rg_env.workers.worker_pool import WorkerPool
 
-logger = logging.getLogger(__name__)
-
 MAKE_DEADLINE_S = 20.0
-SAY_AFTER_S = 5.0
 SOLVE_DEADLINE_S = 300.0
 
 ASKS: Mapping[str, str] = json.loads(
@@ -233,9 +229,6 @@ async def _item(
             step = scale.step_at(level, mix_of_seed(seed)).params
         return Item(name, step, seed, level)
 
-    text = "%s: the item is still being made, for at most %g s of CPU time"
-    later = asyncio.get_running_loop().call_later
-    later(SAY_AFTER_S, logger.warning, text, name, MAKE_DEADLINE_S)
     maker = ItemMaker(deadline_s=MAKE_DEADLINE_S)
     return await maker.first_usable(pool, map(attempt, seeds))
 
