@@ -36,11 +36,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.throughput import Processes
 from rg_env.demo.child_process import RUN_API, running_program
-from rg_env.demo.stand_in_trainer import WITHOUT_END, Groups, TrainerConfig, trained_api
+from rg_env.demo.stand_in_trainer import WITHOUT_END, Groups, TrainerConfig
 from rg_env.installation import PROJECT, TOKENIZER_FOLDER
 from tests.support.faults import Script
 from tests.support.inference_server import InferenceServer, build_app
 from tests.support.spoilt_api import SpoiltApi
+from tests.support.stock_api import trained_api
 from tests.support.web_apps import serve_app
 
 GROUP_SIZE = 4
@@ -118,7 +119,7 @@ class Trainer:
             self._config, starting_step=self.received["batches"]
         )
         api = running_program(RUN_API, f"--port={port}")
-        async with trained_api(config, self._take, api) as (_, trainer):
+        async with trained_api(config, self._take, api=api) as (_, trainer):
             yield
         self.received["invalid"] += trainer.counts.invalid_groups
 

@@ -8,21 +8,18 @@ batches at once.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import json
 import math
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import aiohttp
 import orjson
 
-from rg_env.demo.child_process import RUN_API, running_program
 from rg_env.errors import RunError
 
 # A number of steps that no run reaches.
@@ -215,24 +212,3 @@ class StandInTrainer:
         if len(sequences) != config.batch_size:
             counts.faults["batch_size"] += 1
         self._on_step(groups)
-
-
-@contextlib.asynccontextmanager
-async def trained_api(
-    config: TrainerConfig,
-    on_step: Callable[[Groups], object] = lambda groups: None,
-    api: AbstractAsyncContextManager[str] | None = None,
-) -> AsyncIterator[tuple[str, StandInTrainer]]:
-    """Run an API, by default `run-api`, and a trainer; yields the URL and the trainer.
-
-    The URL replaces that of the settings.
-    """
-    async with api or running_program(RUN_API, "--port=0") as url:
-        trainer = StandInTrainer(replace(config, api_url=url), on_step)
-        training = asyncio.create_task(trainer.run(WITHOUT_END))
-        try:
-            yield url, trainer
-        finally:
-            training.cancel()
-            with contextlib.suppress(asyncio.CancelledError, RunError):
-                await training

@@ -12,14 +12,14 @@ import time
 
 import pytest
 
-from rg_env.demo.stand_in_trainer import WITHOUT_END, trained_api
+from rg_env.demo.stand_in_trainer import WITHOUT_END
 from rg_env.line_file import read_groups
 from tests.support.faults import LONGEST_HANG_S, listed
 from tests.support.inference_server import inference_server
 from tests.support.parts import build_env, options_of, until
 from tests.support.real_api import RealApi
 from tests.support.runs import trainer_config
-from tests.support.stock_api import running_api
+from tests.support.stock_api import running_api, trained_api
 from tests.support.terminals import CTRL_C, Terminal
 
 pytestmark = pytest.mark.processes
