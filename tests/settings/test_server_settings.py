@@ -14,20 +14,13 @@ from rg_env.inference.prompts import render_prompt
 from rg_env.results.result_file import settings_text
 from rg_env.settings import setting_types
 from tests.support.odd_servers import MODEL, Odd, refusal, serving, stock_vllm
-from tests.support.parts import NOWHERE, TOKENIZER, build_env, env_config
+from tests.support.parts import NOWHERE, build_env, env_config, server_config
 
 SECRET = "sk-very-secret"
 
 
 def settings_of(url=NOWHERE, kind="openai", **changes):
-    given = {
-        "base_url": url if url.endswith("/v1") else f"{url}/v1",
-        "model_name": MODEL,
-        "api_key": "x",
-        "server_type": kind,
-        "tokenizer_name": TOKENIZER,
-        "health_check": False,
-    }
+    given = vars(server_config(url, kind, model_name=MODEL))
     return setting_types.build("openai", ServerSettings, given | changes)
 
 
@@ -91,38 +84,31 @@ def test_a_server_that_repeats_a_header_is_not_repeated(logged, monkeypatch):
 class Heard(Odd):
     """An odd server that remembers headers."""
 
-    def __init__(self, odd):
-        super().__init__(odd.replies)
-        self.headers = []
+    headers = None
 
     async def answer(self, request):
-        names = ("Authorization", "X-Team")
-        self.headers.append(tuple(map(request.headers.get, names)))
+        self.headers = request.headers
         return await super().answer(request)
 
 
 EXTRA = {"top_k": 5, "stop": ["a"], "chat_template_kwargs": {"thinking": False}}
 
 
-def heard_by(odd, *, trains, kind="openai"):
-    """Generate with headers and extra fields; return the body that was heard."""
-    heard = Heard(odd)
-    more = {"headers": {"X-Team": "blue"}, "extra_body": EXTRA}
-    generated(heard, kind, trains, **more)
-    assert set(heard.headers) == {("Bearer x", "blue")}
-    return heard.bodies[-1]
-
-
-def test_a_chat_carries_all_of_it():
-    body = heard_by(stock_vllm(), trains=False)
-    assert body.items() >= EXTRA.items() and "messages" in body
-
-
-@pytest.mark.parametrize("kind", ["openai", "vllm"])
-def test_a_query_of_token_ids_carries_what_is_sampling(kind):
-    body = heard_by(stock_vllm(), trains=True, kind=kind)
+@pytest.mark.parametrize(
+    ("kind", "trains"), [("openai", False), ("openai", True), ("vllm", True)]
+)
+def test_a_request_has_the_headers_and_the_fields_that_its_route_knows(kind, trains):
+    heard = Heard(stock_vllm().replies)
+    generated(heard, kind, trains, headers={"X-Team": "blue"}, extra_body=EXTRA)
+    body = heard.bodies[-1]
+    assert (heard.headers["Authorization"], heard.headers["X-Team"]) == (
+        "Bearer x",
+        "blue",
+    )
     assert (body["top_k"], body["stop"]) == (5, ["a"])
-    assert "chat_template_kwargs" not in body and "prompt" in body
+    of_chat = None if trains else EXTRA["chat_template_kwargs"]
+    assert body.get("chat_template_kwargs") == of_chat
+    assert ("prompt" if trains else "messages") in body
 
 
 def test_the_template_is_given_its_arguments():
