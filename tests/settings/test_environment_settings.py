@@ -25,8 +25,14 @@ def test_a_resumed_run_shares_what_affects_items_and_nothing_else():
     assert settings.keys().isdisjoint(["temperature", "adaptive_floor", "use_wandb"])
 
 
-SLURM = {"SLURM_PROCID": "2", "SLURM_NTASKS": "4"}
-TORCHRUN = {"RANK": "1", "WORLD_SIZE": "3"}
+VARIABLES = """
+SLURM_PROCID=2 SLURM_NTASKS=4                         | 2 4
+SLURM_PROCID=2 SLURM_NTASKS=4 SLURM_STEP_NUM_TASKS=3  | 2 3
+SLURM_PROCID=2 SLURM_NTASKS=4 RANK=1 WORLD_SIZE=3     | 2 4
+SLURM_PROCID=2 RANK=1 WORLD_SIZE=3                    | 1 3
+RANK=2 WORLD_SIZE=                                    | 0 1
+"""
+"""Variables of launchers, and the shard with the number of shards."""
 
 
 @pytest.fixture
@@ -36,34 +42,24 @@ def launched(monkeypatch):
     def launch(variables):
         for name in sum(LAUNCHERS, ()):
             monkeypatch.delenv(name, raising=False)
-        for name, value in variables.items():
-            monkeypatch.setenv(name, value)
+        for variable in variables.split():
+            monkeypatch.setenv(*variable.split("="))
 
     return launch
 
 
-@pytest.mark.parametrize(
-    ("variables", "shard"),
-    [
-        (SLURM, (2, 4)),
-        (SLURM | {"SLURM_STEP_NUM_TASKS": "3"}, (2, 3)),
-        (SLURM | TORCHRUN, (2, 4)),
-        ({"SLURM_PROCID": "2"} | TORCHRUN, (1, 3)),
-        ({"RANK": "2", "WORLD_SIZE": ""}, (0, 1)),
-    ],
-    ids=str,
-)
-def test_slurm_or_torchrun_number_the_instances_and_a_setting_wins(
-    launched, variables, shard
-):
+@pytest.mark.parametrize("row", VARIABLES.strip().splitlines())
+def test_slurm_or_torchrun_number_the_instances_and_a_setting_wins(launched, row):
+    variables, shard = row.split("|")
     launched(variables)
-    for chosen in ({}, {"shard_index": 0, "num_shards": 1}):
-        config = CheckedSettings(**chosen)
-        assert (config.shard_index, config.num_shards) == ((0, 1) if chosen else shard)
+    config = CheckedSettings()
+    assert [config.shard_index, config.num_shards] == [*map(int, shard.split())]
+    config = CheckedSettings(shard_index=0, num_shards=1)
+    assert (config.shard_index, config.num_shards) == (0, 1)
 
 
 @pytest.mark.parametrize(("rank", "count"), [("x", "4"), ("4", "4"), ("-1", "3")])
 def test_variables_that_cannot_be_are_refused_by_name(launched, rank, count):
-    launched({"RANK": rank, "WORLD_SIZE": count})
+    launched(f"RANK={rank} WORLD_SIZE={count}")
     with pytest.raises(SettingError, match=f"RANK: '{rank}' is not allowed"):
         shard_of_launcher()

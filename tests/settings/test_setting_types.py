@@ -3,97 +3,73 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
 from rg_env.errors import SettingError
 from rg_env.settings.environment_settings import CheckedSettings
-from rg_env.settings.program_settings import LaunchSettings
+from rg_env.settings.program_settings import CheckedServer, LaunchSettings
 from rg_env.settings.setting_types import build, check_url
 
+ADDRESSES = "http://localhost:9004/v1 http://[::1]:9004/v1 http://n_7.c.:9000/a/b%20c"
+NO_ADDRESSES = """ 9004 localhost:9004 //localhost:9004/v1 ftp://localhost:9004
+http://a:99999 http://[::1 http://a/v1?x=1 http://a/v1,http://b/v1
+http://me:secret@host/v1"""
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "http://localhost:9004/v1",
-        "http://[::1]:9004/v1",
-        "http://node_7.cluster.:9000/a/b%20c",
-    ],
-)
+
+@pytest.mark.parametrize("text", ADDRESSES.split())
 def test_an_address_is_taken(text):
     assert check_url(text) == text
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "9004", "localhost:9004", "//localhost:9004/v1"),
-        *("ftp://localhost:9004", " http://a:1 ", "http://a:99999", "http://[::1"),
-        *("http://a/v1?x=1", "http://a/v1,http://b/v1"),
-        "http://me:secret@host/v1",
-    ],
-)
+@pytest.mark.parametrize("text", ["", " http://a:1 ", *NO_ADDRESSES.split()])
 def test_what_is_no_address_is_refused_without_a_password(text):
     with pytest.raises(ValueError, match="expected an address like") as refused:
         check_url(text)
     assert "secret" not in str(refused.value)
 
 
-REFUSED = {
-    "an unknown name": ({"group_sise": 3}, "unknown option .* 'group_size'"),
-    "a flag for a number": ({"seed": True}, "env.seed: True is not allowed"),
-    "no prompt": ({"system_prompt": []}, "env.system_prompt: .* at least 1 item"),
-    "a prompt that is no text": (
-        {"system_prompt": ["Answer.", 5]},
-        "env.system_prompt.1: 5 is not allowed: .* valid string",
-    ),
-    "no number": ({"group_size": "many"}, "env.group_size: 'many' is .* integer"),
-    "a number out of its range": ({"top_p": 0}, "top_p: 0 is not .*greater than 0"),
-    "what is no number": ({"temperature": float("nan")}, "env.temperature: nan"),
-    "no weight": ({"inference_weight": -1}, "inference_weight: -1 is not .*than 0"),
-    "no groups": ({"total_steps": 0}, "expected a number above 0, or -1"),
-    "the place in a map": (
-        {"task_weights": {"gcd": -1}},
-        "env.task_weights.gcd: -1 is not allowed",
-    ),
-    "a level in a map": (
-        {"task_levels": {"gcd": "rondom"}},
-        "env.task_levels.gcd: 'rondom' is not allowed; .*'random'",
-    ),
-    "no task at all": ({"tasks": []}, "env.tasks"),
-    "a path in a name": ({"wandb_name": "a/b"}, "env.wandb_name"),
-    "a long name": ({"wandb_name": "a" * 101}, "at most 100 characters"),
-    "a shard that is not there": (
-        {"num_shards": 3, "shard_index": 3},
-        "env.shard_index: 3 is not allowed; .*num_shards, which is 3",
-    ),
-    "one setting too many": (
-        {"eval_level": 0.5, "eval_preset": "rg-easy"},
-        "env.eval_level: cannot be combined with eval_preset",
-    ),
-}
+REFUSED = r"""
+env    | {group_sise: 3}                    | env: unknown option .* 'group_size'
+env    | {seed: true}                       | env.seed: True is not allowed
+env    | {system_prompt: []}                | env.system_prompt: .* at least 1 item
+env    | {system_prompt: [Answer., 5]}      | env.system_prompt.1: 5 .* valid string
+env    | {group_size: many}                 | env.group_size: 'many' is .* integer
+env    | {top_p: 0}                         | env.top_p: 0 is not .* greater than 0
+env    | {temperature: .nan}                | env.temperature: nan
+env    | {inference_weight: -1}             | env.inference_weight: -1 is not .* than 0
+env    | {total_steps: 0}                   | env.total_steps: .* above 0, or -1
+env    | {task_weights: {gcd: -1}}          | env.task_weights.gcd: -1 is not allowed
+env    | {task_levels: {gcd: rondom}}       | env.task_levels.gcd: .* 'random'
+env    | {tasks: []}                        | env.tasks
+env    | {wandb_name: a/b}                  | env.wandb_name
+env    | {wandb_name: LONG}                 | env.wandb_name: .* at most 100 characters
+env    | {num_shards: 3, shard_index: 3}    | env.shard_index: 3 is .* which is 3
+env    | {eval_level: 0, eval_preset: rg-easy} | env.eval_level: cannot .* eval_preset
+launch | {vllm_args: "--x 'y"}              | launch.vllm_args: No closing quotation
+launch | {trainer: "train {step}"}          | launch.trainer: .* only {api}, .* braces
+launch | {trainer: " "}                     | launch.trainer
+openai | {extra_body: {stream: true}}       | openai.extra_body: .* by the environment
+openai | {extra_body: {a: 2020-01-01}}      | openai.extra_body.a: .* valid JSON value
+openai | {extra_body: {chat_template_kwargs: 1}} | openai.extra_body: .* is not a map
+openai | {headers: {Content-Type: x}}       | openai.headers: .* additional header
+openai | {headers: {a b: x}}                | openai.headers: .* additional header
+openai | {headers: {a: "sk-secret\nb"}}     | openai.headers: .* one line of ASCII
+openai | {headers: "a: sk-secret"}          | openai.headers: .* valid dictionary
+openai | {api_key: "sk-secret\nb"}          | openai.api_key: .* should match pattern
+"""
+"""Section, settings, and what the sentence says."""
+
+MODELS = {"env": CheckedSettings, "launch": LaunchSettings, "openai": CheckedServer}
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_a_refused_value_is_one_sentence_that_begins_with_the_setting(
-    case,
-):
-    values, expected = REFUSED[case]
-    with pytest.raises(SettingError, match=expected) as refused:
-        build("env", CheckedSettings, values)
-    assert str(refused.value).startswith("env")
+@pytest.mark.parametrize("row", REFUSED.strip().splitlines())
+def test_a_refused_value_is_one_sentence_that_begins_with_the_setting(row):
+    section, settings, expected = map(str.strip, row.split("|"))
+    values = yaml.safe_load(settings.replace("LONG", "a" * 101))
+    with pytest.raises(SettingError, match=f"^{expected}") as refused:
+        build(section, MODELS[section], values)
     assert "\n" not in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ({"vllm_args": "--x 'y"}, "No closing quotation"),
-        ({"trainer": "train {step}"}, "only {api}, {server}.* in braces"),
-        ({"trainer": " "}, "launch.trainer"),
-    ],
-)
-def test_a_command_line_that_cannot_be_started_is_refused(values, expected):
-    with pytest.raises(SettingError, match=expected):
-        build("launch", LaunchSettings, values)
+    assert "sk-secret" not in str(refused.value)
 
 
 def test_a_value_that_is_assigned_is_checked_too():
