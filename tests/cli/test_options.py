@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import logging
 import os
+import re
 import shlex
 
 import pytest
@@ -32,30 +34,33 @@ def yaml_file(folder, text):
 # -- values ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("argv", "expected"),
-    [
-        (["--env.tasks", "gcd, *_sorting"], ["gcd", "*_sorting"]),
-        (["--env.tasks=[gcd, '*_sorting']"], ["gcd", "*_sorting"]),
-        (["--env.tasks=None"], None),
-        (["--env.task_levels={gcd: null, lcm: [0, 1]}"], {"gcd": None, "lcm": [0, 1]}),
-        (["--env.complexity_mode", "[0.2, 0.6]"], [0.2, 0.6]),
-        (["--env.complexity_mode", "0.3"], 0.3),
-        (["--env.reasoning_effort", "none"], "none"),
-        (["--env.reasoning_effort", "None"], None),
-        (["--env.tokenizer_name", "None"], "none"),
-        (["--env.system_prompt", "Think: {first}"], "Think: {first}"),
-        (["--env.data_dumps_dir=~/x"], "/home/me/x"),
-        (["--env.dump_rollouts", "--env.seed", "3"], True),
-        (["--env.group-size=4"], 4),
-        (["--env.seed=4", "--slurm=false", "--testing=false", "--proxy_url=None"], 4),
-        (["--env.seed=4", "--max_n_completions=2"], 4),
-    ],
-)
-def test_the_value_of_an_option_is_yaml_or_text(argv, expected, monkeypatch):
+VALUES = """
+--env.tasks 'gcd, *_sorting'                  | ["gcd", "*_sorting"]
+--env.tasks="[gcd, '*_sorting']"              | ["gcd", "*_sorting"]
+--env.tasks=None                              | None
+--env.task_levels='{gcd: null, lcm: [0, 1]}'  | {"gcd": None, "lcm": [0, 1]}
+--env.complexity_mode '[0.2, 0.6]'            | [0.2, 0.6]
+--env.complexity_mode 0.3                     | 0.3
+--env.reasoning_effort none                   | "none"
+--env.reasoning_effort None                   | None
+--env.tokenizer_name None                     | "none"
+--env.system_prompt 'Think: {first}'          | "Think: {first}"
+--env.data_dumps_dir=~/x                      | "/home/me/x"
+--env.dump_rollouts --env.seed 3              | True
+--env.group-size=4                            | 4
+--env.seed=4 --slurm=false --testing=false    | 4
+--env.seed=4 --proxy_url=None --max_n_completions=2 | 4
+"""
+"""Command lines, and the value of the first setting."""
+
+
+@pytest.mark.parametrize("row", VALUES.strip().splitlines())
+def test_the_value_of_an_option_is_yaml_or_text(row, monkeypatch):
     monkeypatch.setenv("HOME", "/home/me")
-    field = argv[0].partition("=")[0].removeprefix("--env.").replace("-", "_")
-    assert getattr(parsed(*argv)[0], field) == expected
+    line, expected = row.split(" | ")
+    field = re.match(r"--env\.([\w-]+)", line)[1].replace("-", "_")
+    config, _ = parsed(*shlex.split(line))
+    assert getattr(config, field) == ast.literal_eval(expected)
 
 
 def test_the_command_line_wins_over_yaml_and_yaml_over_defaults(tmp_path):
@@ -152,50 +157,52 @@ def test_a_place_that_cannot_be_written_is_known_before_any_work(
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("env: {group_sise: 3}", "did you mean 'group_size'"),
-        ("env: {}\nenvv: {}", "did you mean 'env'"),
-        ("- a\n- b", "none of the sections `env` and `openai`"),
-        ("tinker: {lora_rank: 32}", "none of the sections"),
-        ("env: 3", "--config.env: 3 is not allowed: Input should be a valid dict"),
-        ("env: {group_size: None}", "None is not allowed: Input should be a valid int"),
-        ("env: {}\ntesting: true", "testing: Must be false"),
-        ("env: {a: [secret", "line 1, column 17: "),
-        ("env: {}\nopenai: {}\nenv: {}", "line 3: a second env"),
-        ("env: {seed: 1, seed: 1}", "a second seed"),
-        ("!!python/object/apply:os.getpid []", "line 1, column 1: "),
-        ("env: 2026-99-99", "month must be in 1..12"),
-        ("env: {}\ngroup_size: 4", "unknown option 'group_size'"),
-        ("openai: []", "--config.openai"),
-        ("openai: [{base_url: 'http://a/v1'}, {base_url: b}]", "openai.1.base_url"),
-        ("openai: [3, {api_key: secret}]", "openai"),
-    ],
-)
-def test_a_wrong_yaml_file_is_one_sentence_and_status_2(
-    text, expected, tmp_path, capsys
-):
-    assert_refused(["--config", yaml_file(tmp_path, text)], expected, capsys)
+WRONG_FILES = r"""
+env: {group_sise: 3}                      | did you mean 'group_size'
+env: {}\nenvv: {}                         | did you mean 'env'
+- a\n- b                                  | none of the sections `env` and `openai`
+tinker: {lora_rank: 32}                   | none of the sections
+env: 3                                    | --config.env: 3 is not allowed: Input
+env: {group_size: None}                   | None is not allowed: Input should be a
+env: {}\ntesting: true                    | testing: Must be false
+env: {a: [secret                          | line 1, column 17:
+env: {}\nopenai: {}\nenv: {}              | line 3: a second env
+env: {seed: 1, seed: 1}                   | a second seed
+!!python/object/apply:os.getpid []        | line 1, column 1:
+env: 2026-99-99                           | month must be in 1..12
+env: {}\ngroup_size: 4                    | unknown option 'group_size'
+openai: []                                | --config.openai
+openai: [{base_url: http://a}, {base_url: b}] | openai.1.base_url
+openai: [3, {api_key: secret}]            | openai
+"""
+"""Settings files, and what the sentence says."""
+
+
+@pytest.mark.parametrize("row", WRONG_FILES.strip().splitlines())
+def test_a_wrong_yaml_file_is_one_sentence_and_status_2(row, tmp_path, capsys):
+    text, expected = map(str.strip, row.split("|"))
+    path = yaml_file(tmp_path, text.replace(r"\n", "\n"))
+    assert_refused(["--config", path], expected, capsys)
+
+
+UNKNOWN = """
+--env.categories=gamez                 | env.categories: unknown category 'gamez'
+--env.task_params='{gcd: {seed_: 1}}'  | env.task_params.gcd:
+--env.task_levels='{acre: 0.5}'        | env.task_levels:
+evaluate --env.tasks=games             | is a category
+"""
+"""Command lines that the library refuses, and what the sentence says."""
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize(
-    ("argv", "expected"),
-    [
-        (["--env.categories=gamez"], "env.categories: unknown category 'gamez'"),
-        (["--env.task_params={gcd: {seed_: 1}}"], "env.task_params.gcd: "),
-        (["--env.task_levels={acre: 0.5}"], "env.task_levels: "),
-        (["evaluate", "--env.tasks=games"], "is a category"),
-    ],
-)
+@pytest.mark.parametrize("row", UNKNOWN.strip().splitlines())
 def test_what_the_library_does_not_take_is_refused_before_a_server_is_queried(
-    argv, expected, capsys, monkeypatch
+    row, capsys, monkeypatch
 ):
     queried = []
     monkeypatch.setattr(config, "served_models", lambda *of, **how: queried.append(of))
-    assert run_main([*argv, "--env.use_wandb=false"], None) == 2
-    assert expected in capsys.readouterr().err
+    line, expected = map(str.strip, row.split("|"))
+    assert_refused([*shlex.split(line), "--env.use_wandb=false"], expected, capsys)
     assert queried == []
 
 
