@@ -12,7 +12,7 @@ from rg_env.cli import task_commands as command
 from rg_env.cli.task_commands import TaskFacts
 from rg_env.errors import SettingError, on_one_line, visible
 from rg_env.library import worker_jobs
-from rg_env.library.registry import LibraryDescription, TaskInfo
+from rg_env.library.registry import TaskInfo
 from rg_env.library.scales import Scale, SkippedLevel, Step
 from tests.support.parts import GUARD_S, REPO_ROOT, run_main
 
@@ -29,13 +29,6 @@ SCALE = Scale(
 FACTS = TaskFacts(INFO, SCALE)
 NO_SCALE = TaskFacts(
     TaskInfo("acre", "induction", {}, False), None, "nothing can be varied"
-)
-CATEGORIES = {"gcd": "arithmetic", "lcm": "arithmetic", "sudoku": "games"}
-LIBRARY = LibraryDescription(
-    {name: TaskInfo(name, of, {}, True) for name, of in CATEGORIES.items()},
-    "0.1.25",
-    "",
-    False,
 )
 
 
@@ -90,30 +83,35 @@ def test_one_task_is_shown_with_all_that_is_known_of_it():
 # -- choosing --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("names", "categories", "chosen"),
-    [
-        (["?c?"], [], ["gcd", "lcm"]),
-        ([], ["games"], ["sudoku"]),
-        (["gcd", "sudoku"], ["arithmetic"], ["gcd"]),
-        ([], ["games", "arithmetic"], ["gcd", "lcm", "sudoku"]),
-    ],
-)
-def test_names_and_categories_narrow_the_list(names, categories, chosen):
-    assert command.chosen_tasks(LIBRARY, names, categories) == chosen
+CHOSEN = """
+?c?              |                       | gcd lcm
+                 | induction probability | acre coin_flip list_functions
+gcd sudoku acre  | arithmetic games      | gcd sudoku
+"""
+"""Names, categories, and the tasks that match both."""
+
+WRONG = """
+gdc |       | ^command line: .*unknown task 'gdc'; did you mean 'gcd'
+gcd | games | no such task is in such a category
+    | gams  | unknown category 'gams'; did you mean 'games'
+"""
 
 
-@pytest.mark.parametrize(
-    ("names", "categories", "expected"),
-    [
-        (["gdc"], [], "command line: .*unknown task 'gdc'; did you mean 'gcd'"),
-        (["gcd"], ["games"], "no such task is in such a category"),
-        ([], ["gams"], "unknown category 'gams'; did you mean 'games'"),
-    ],
-)
-def test_what_matches_nothing_is_refused(names, categories, expected):
-    with pytest.raises(SettingError, match=expected):
-        command.chosen_tasks(LIBRARY, names, categories)
+def chosen(library, names, categories):
+    return command.chosen_tasks(library, names.split(), categories.split())
+
+
+@pytest.mark.parametrize("row", CHOSEN.strip("\n").splitlines())
+def test_names_and_categories_narrow_the_list(installed, row):
+    names, categories, tasks = row.split("|")
+    assert chosen(installed, names, categories) == tasks.split()
+
+
+@pytest.mark.parametrize("row", WRONG.strip("\n").splitlines())
+def test_what_matches_nothing_is_refused(installed, row):
+    names, categories, expected = row.split("|")
+    with pytest.raises(SettingError, match=expected.strip()):
+        chosen(installed, names, categories)
 
 
 @pytest.mark.processes
@@ -123,14 +121,6 @@ def test_names_may_stand_behind_options(capsys):
 
 
 # -- an item ---------------------------------------------------------------------------
-
-
-def item_of(pool, name, level=None, seeds=range(9)):
-    return asyncio.run(command._item(pool, name, level, seeds))
-
-
-def text_of(**values):
-    return "\n".join(command.lines(values))
 
 
 OWN = ["--task_modules", str(REPO_ROOT / "tests" / "support" / "own_tasks.py")]
@@ -160,16 +150,6 @@ def test_an_item_is_printed_with_the_score_of_an_answer_or_its_scorers_error(
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize(
-    ("name", "level", "expected"),
-    [("gdc", None, "did you mean 'gcd'"), ("acre", 0.5, "no difficulty scale")],
-)
-def test_a_wrong_command_line_is_refused_with_a_sentence(pool, name, level, expected):
-    with pytest.raises(SettingError, match=expected):
-        item_of(pool, name, level)
-
-
-@pytest.mark.processes
 def test_an_item_that_cannot_be_made_ends_with_status_1(capsys, monkeypatch):
     monkeypatch.setattr(command, "MAKE_DEADLINE_S", 0.01)
     assert run_main(["show", "zebra_puzzles"]) == 1
@@ -180,7 +160,7 @@ def test_an_item_that_cannot_be_made_ends_with_status_1(capsys, monkeypatch):
 
 def test_the_item_is_the_librarys_of_that_seed_or_of_the_first(pool):
     for seeds, seed in (([7], 7), (range(9), 0)):
-        item = item_of(pool, "gcd", seeds=seeds)
+        item = asyncio.run(command._item(pool, "gcd", None, seeds))
         call = (worker_jobs.make_entry, "gcd", {}, seed)
         assert item.entry == pool.call(*call, deadline_s=GUARD_S)
         assert item.params == {}
@@ -189,10 +169,9 @@ def test_the_item_is_the_librarys_of_that_seed_or_of_the_first(pool):
 def test_foreign_text_is_neither_wrapped_nor_read_as_markup_nor_steers_the_terminal():
     question = "[bold]grid[/bold]\n" + "1 0 " * 60 + "\n\n\ta\\b  "
     indented = question.replace("\n", "\n  ").replace("\n  \n", "\n\n")
-    assert text_of(question=question) == f"question:\n  {indented}"
-    text = text_of(question="a\x1b[2Jb\r\u202e\u2028\ud800", answer="\x07")
-    assert "a\\x1b[2Jb\\r\\u202e\\u2028\\ud800\n" in text
-    assert text.endswith("\\x07")
+    assert command.lines({"question": question}) == ["question:", f"  {indented}"]
+    (_, text) = command.lines({"answer": "a\x1b[2Jb\r\u202e\u2028\ud800"})
+    assert text == "  a\\x1b[2Jb\\r\\u202e\\u2028\\ud800"
     pictures = "é 漢 🤍\U000e0144 \u200d ┼"
     assert visible(pictures) == pictures
     assert on_one_line("a\n" + "b" * 50, 12) == "a\\nbbbbbb..."
