@@ -1,31 +1,31 @@
 """What is started with which numbers, and what is refused before anything is."""
 
-import sys
-from types import SimpleNamespace
-
 import pytest
+import yaml
 
 from rg_env.errors import SettingError
 from rg_env.launch.programs import Plan, taken
+from rg_env.settings.environment_settings import CheckedSettings
 from rg_env.settings.program_settings import LaunchSettings
 
 API, SERVER = "http://127.0.0.1:8001", "http://127.0.0.1:9001"
 
 
 def plan(place, *, env=(), openai=(), numbers=(), **settings):
-    values = {"group_size": 8, "batch_size": 64, "max_token_length": 512}
-    values |= {"total_steps": 5, "rollout_server_url": API, **dict(numbers)}
-    python = place / "bin" / "python"
-    if not python.exists():
-        python.parent.mkdir()
-        python.symlink_to(sys.executable)
-        (place / "bin" / "vllm").touch()
-    given = {"folder": str(place / "run"), "python": str(python), "model": "some/model"}
+    (place / "vllm").touch()
+    sizes = {"group_size": 8, "batch_size": 64, "max_token_length": 512}
+    given = {
+        "folder": f"{place}/run",
+        "python": f"{place}/python",
+        "model": "some/model",
+    }
     return Plan(
         settings=LaunchSettings(**given | settings),
         env=dict(env),
         openai=dict(openai),
-        config=SimpleNamespace(**values),
+        config=CheckedSettings(
+            **{**sizes, "total_steps": 5, "rollout_server_url": API, **dict(numbers)}
+        ),
         own=["own"],
     )
 
@@ -50,8 +50,8 @@ def test_another_trainer_is_told_by_words_in_braces(tmp_path):
         "{api} {server} {model} {folder} {group_size} {batch_size} '{total_steps} x'"
     )
     one = plan(tmp_path, trainer=f"mine {words} {{max_token_length}}")
-    model, folder = str(tmp_path / "run" / "policy"), str(tmp_path / "run")
-    expected = [one.api, one.server, model, folder, "8", "64", "5 x", "512"]
+    sizes = ["8", "64", "5 x", "512"]
+    expected = [one.api, one.server, str(one.policy), str(one.folder), *sizes]
     assert command_lines(one)["trainer"] == ["mine", *expected]
 
 
@@ -71,20 +71,22 @@ def test_serve_gets_what_was_set_and_where_the_others_are(tmp_path):
     assert lines["openai"]["base_url"] == f"{one.server}/v1"
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected_words"),
-    [
-        ({"numbers": {"batch_size": -1}}, "env.batch_size"),
-        ({"numbers": {"total_steps": -1}}, "env.total_steps"),
-        ({"numbers": {"batch_size": 60}}, "env.batch_size: 60 is no multiple"),
-        ({"openai": {"base_url": "simulated"}}, "openai.base_url: .* simulated"),
-        ({"model": None}, "launch.model"),
-        ({"python": "/no/such/python"}, "launch.python: /no/such/python has no vLLM"),
-    ],
-)
-def test_what_cannot_be_started_is_refused(tmp_path, changes, expected_words):
-    with pytest.raises(SettingError, match=expected_words):
-        plan(tmp_path, **changes).check()
+REFUSED = """
+numbers: {batch_size: -1}       | env.batch_size
+numbers: {total_steps: -1}      | env.total_steps
+numbers: {batch_size: 60}       | env.batch_size: 60 is no multiple
+openai: {base_url: simulated}   | openai.base_url: .* simulated
+model: null                     | launch.model
+python: /no/such/python         | launch.python: /no/such/python has no vLLM
+"""
+"""A setting of a plan, and what the sentence says."""
+
+
+@pytest.mark.parametrize("row", REFUSED.strip().splitlines())
+def test_what_cannot_be_started_is_refused(tmp_path, row):
+    setting, expected = row.split(" | ")
+    with pytest.raises(SettingError, match=expected):
+        plan(tmp_path, **yaml.safe_load(setting)).check()
 
 
 def test_two_launches_do_not_share_a_folder(tmp_path):
