@@ -1,13 +1,11 @@
 """The tables and samples of settings and tasks, and counts, are those of the code."""
 
-import re
-
 import pytest
 import yaml
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.cli import run_commands
-from rg_env.cli.options import FIRST, load_yaml
+from rg_env.cli.options import FIRST
 from rg_env.inference.protocols import ROUTES
 from rg_env.library import registry
 from rg_env.library.scales import load_shipped
@@ -56,24 +54,6 @@ def test_every_yaml_example_is_accepted(path):
     assert servers
     unset = [name for name, value in given.items() if getattr(config, name) is None]
     assert [name for name in unset if given[name] is not None] == []
-
-
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "examples").glob("*.yaml")), ids=lambda path: path.stem
-)
-def test_an_example_sets_no_default_again(path):
-    name = re.search(r"[.]py (\w+) --config", text_of(path))[1]
-    command = getattr(run_commands, name)(None)
-    env, (server,) = command.start
-    starts = {"env": env.model_dump(), "openai": server.model_dump(), "launch": {}}
-    content = load_yaml(path.read_text(), str(path))
-    parts = content.get("openai") or {}
-    again = [name for name, v in content["env"].items() if starts["env"][name] == v]
-    for part in [parts] if isinstance(parts, dict) else parts:
-        if part.get("server_type") == "openai":
-            starts["openai"]["health_check"] = False
-        again += [name for name, v in part.items() if starts["openai"].get(name) == v]
-    assert again == []
 
 
 def test_the_example_of_choosing_tasks_is_accepted_by_the_library():
