@@ -44,11 +44,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from rich.console import Console
 from rich.table import Table
 
-from rg_env.demo.child_process import RUN_API, read_log_end, running_program
+from rg_env.demo.child_process import RUN_API, running_program
 from rg_env.demo.stand_in_trainer import WITHOUT_END, StandInTrainer, TrainerConfig
 from rg_env.installation import TOKENIZER_FOLDER
 from rg_env.results.samples import grouped
 from tests.support import inference_server
+from tests.support.commands import read_log_end
 from tests.support.stock_api import trained_api
 from tests.support.text_models import ChatTokenizer, Generation
 

@@ -14,8 +14,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator
-from pathlib import Path
-from typing import IO
 
 from rg_env.errors import EXIT_REFUSED, RunError, SettingError
 from rg_env.installation import PROJECT
@@ -26,22 +24,14 @@ RUN_API = "rg_env.cli.server_commands"
 
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 5.0
-SHOWN_LOG_LINES = 20
-
-
-def read_log_end(log_path: Path) -> str:
-    """Return the last lines of a log."""
-    lines = log_path.read_text("utf-8", errors="replace").splitlines()
-    return "\n".join(lines[-SHOWN_LOG_LINES:]) or "(its log is empty)"
 
 
 class ChildProgram:
-    """A program that is started with `python -m`; by default its log is temporary."""
+    """A program that is started with `python -m`; its log is a temporary file."""
 
-    def __init__(self, module: str, *argv: str, log_path: Path | None = None) -> None:
+    def __init__(self, module: str, *argv: str) -> None:
         self._module = module
-        self._log: IO[bytes]
-        self._log = log_path.open("wb") if log_path else tempfile.TemporaryFile()  # noqa: SIM115
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115
         paths = filter(None, [str(PROJECT), os.environ.get("PYTHONPATH")])
         self._process = subprocess.Popen(
             [sys.executable, "-m", module, *argv],
@@ -73,9 +63,9 @@ class ChildProgram:
         raise self._error(f"ended with status {self._process.poll()} at its start")
 
     def _error(self, reason: str) -> Exception:
-        # Opened again, because the program shares the position in the file.
-        log = read_log_end(Path(f"/proc/self/fd/{self._log.fileno()}"))
-        last = log.splitlines()[-1]
+        self._log.seek(0)
+        lines = self._log.read().decode(errors="replace").splitlines()
+        last = lines[-1] if lines else "its log is empty"
         if self._process.poll() == EXIT_REFUSED:
             return SettingError(last.removeprefix("error: "))
         return RunError(f"{self._module} {reason} ({last})")
@@ -94,11 +84,9 @@ class ChildProgram:
 
 
 @contextlib.asynccontextmanager
-async def running_program(
-    module: str, *argv: str, log_path: Path | None = None
-) -> AsyncIterator[str]:
+async def running_program(module: str, *argv: str) -> AsyncIterator[str]:
     """Run a program while the context lasts; yields its URL."""
-    child = ChildProgram(module, *argv, log_path=log_path)
+    child = ChildProgram(module, *argv)
     try:
         yield await asyncio.to_thread(child.wait_for_url)
     finally:

@@ -57,8 +57,6 @@ THOUGHTS = (
     "The result has to be written exactly as the question asks.",
 )
 
-THINKING_WORDS = 72  # on average
-
 
 @dataclasses.dataclass(frozen=True)
 class PolicyProfile:
@@ -191,20 +189,15 @@ def spoil_answer(answer: str, rng: random.Random) -> str:
 
 
 def _sample_thinking(question: str, rng: random.Random) -> str:
-    """Return sentences with words of the question; their length is log-normal."""
-    mu = math.log(THINKING_WORDS) - 0.5**2 / 2
-    target = min(rng.lognormvariate(mu, 0.5), 8 * THINKING_WORDS)
+    """Return 2 to 12 sentences with words of the question."""
     # The end of a long question would cost time and change nothing.
     given = question[:2000].split()
     words = [word for word in given if word.isalpha() and len(word) > 4] or ["it"]
-    sentences: list[str] = []
-    length = 0
-    while length < target:
-        sentence = rng.choice(THOUGHTS).format(
+    return " ".join(
+        thought.format(
             first=rng.randrange(1, 100),
             second=rng.randrange(1, 100),
             word=rng.choice(words),
         )
-        sentences.append(sentence)
-        length += sentence.count(" ") + 1
-    return " ".join(sentences)
+        for thought in rng.choices(THOUGHTS, k=rng.randrange(2, 13))
+    )

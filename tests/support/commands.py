@@ -28,3 +28,8 @@ def run_command(folder, *command, limit_s):
         process.wait()
     assert process.returncode == 0, f"{command}: {text}"
     return text
+
+
+def read_log_end(log):
+    """Return the last lines of a log."""
+    return "\n".join(log.read_text(errors="replace").splitlines()[-20:])

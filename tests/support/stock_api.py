@@ -16,9 +16,8 @@ from rg_env.serving import serve
 from tests.support.web_apps import announce
 
 
-def running_api(port=0, log_path=None):
-    argv = f"--port={port}"
-    return running_program("tests.support.stock_api", argv, log_path=log_path)
+def running_api():
+    return running_program("tests.support.stock_api", "--port=0")
 
 
 @contextlib.asynccontextmanager
