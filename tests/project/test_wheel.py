@@ -7,6 +7,8 @@ import zipfile
 
 import pytest
 
+from tests.support.commands import run_command
+
 pytestmark = [pytest.mark.commands, pytest.mark.processes]
 
 LIMIT_S = 200.0
@@ -25,48 +27,36 @@ LIGHT = ("--version", "tasks gcd", "show gcd", "doctor gcd")
 
 
 def run(*argv, folder):
-    how = {"capture_output": True, "text": True, "timeout": LIMIT_S}
-    return subprocess.run(list(map(str, argv)), cwd=folder, **how)
+    return run_command(folder, *argv, limit_s=LIMIT_S)
 
 
 @pytest.fixture(scope="module")
 def uv(tmp_path_factory):
     folder = tmp_path_factory.mktemp("uv")
     pip = (sys.executable, "-m", "pip", "install", "--quiet")
-    done = run(*pip, "--target", folder, "uv", folder=folder)
-    assert done.returncode == 0, done.stderr
+    run(*pip, "--target", folder, "uv", folder=folder)
     return folder / "bin" / "uv"
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory, repo_root, uv):
     folder = tmp_path_factory.mktemp("wheel")
-    build = (uv, "build", "--quiet", "--out-dir", folder, repo_root)  # by the sdist
-    done = run(*build, folder=folder)
-    assert done.returncode == 0, done.stderr
+    # By the sdist.
+    run(uv, "build", "--quiet", "--out-dir", folder, repo_root, folder=folder)
     (found,) = folder.glob("*.whl")
     return found
 
 
 def test_it_holds_every_file_of_the_program_and_nothing_else(wheel, repo_root):
-    listing = run("git", "ls-files", "rg_env", "*.py", folder=repo_root).stdout.split()
+    listing = run("git", "ls-files", "rg_env", "*.py", folder=repo_root).split()
     program = [p for p in listing if p.startswith(("rg_env/", "reasoning_gym_"))]
     names = zipfile.ZipFile(wheel).namelist()
     assert sorted(n for n in names if ".dist-info/" not in n) == sorted(program)
 
 
 def test_the_index_page_is_valid_and_has_absolute_links(wheel, uv):
-    check = (
-        uv,
-        "tool",
-        "run",
-        "twine",
-        "check",
-        "--strict",
-        *wheel.parent.glob("rg_env-*"),
-    )
-    done = run(*check, folder=wheel.parent)
-    assert done.returncode == 0, done.stdout + done.stderr
+    twine = (uv, "tool", "run", "twine", "check", "--strict")
+    run(*twine, *wheel.parent.glob("rg_env-*"), folder=wheel.parent)
     archive = zipfile.ZipFile(wheel)
     (page,) = (n for n in archive.namelist() if n.endswith("/METADATA"))
     links = re.findall(r"\]\(([^)]+)\)", archive.read(page).decode())
@@ -78,17 +68,14 @@ def test_it_scores_in_an_environment_that_holds_nothing_else(wheel, tmp_path):
     run(*venv, "--without-pip", tmp_path / "venv", folder=tmp_path)
     python = tmp_path / "venv/bin/python"
     install = ("install", "--quiet", "--no-compile", wheel)
-    done = run(*pip, "--python", python, *install, folder=tmp_path)
-    assert done.returncode == 0, done.stderr
+    run(*pip, "--python", python, *install, folder=tmp_path)
     (tmp_path / "script.py").write_text(SCRIPT)
-    done = run(python, "script.py", folder=tmp_path)
-    assert done.stdout == "[1.0, 0.0]\nset()\n", done.stderr
+    assert run(python, "script.py", folder=tmp_path) == "[1.0, 0.0]\nset()\n"
     command = python.with_name("rg-env")
     for words in LIGHT:
-        done = run(command, *words.split(), folder=tmp_path)
-        assert done.returncode == 0, done.stderr
+        run(command, *words.split(), folder=tmp_path)
     for name, extra in {"score-server": "server", "serve": "atropos"}.items():
-        refused = run(command, name, folder=tmp_path)
+        refused = subprocess.run([command, name], stderr=subprocess.PIPE, text=True)
         assert refused.returncode == 2
         assert f"pip install 'rg-env[{extra}]'" in refused.stderr
 
@@ -104,7 +91,7 @@ def test_the_newest_release_of_a_trainer_can_be_installed_beside_it(
         (tmp_path / "wanted.txt").write_text(wanted)
         how = ("--quiet", "--no-header", "--no-annotate", "--python-version", python)
         argv = (uv, "pip", "compile", *how, *options, "wanted.txt")
-        return run(*argv, folder=tmp_path).stdout.splitlines()
+        return run(*argv, folder=tmp_path).splitlines()
 
     (newest,) = versions(trainer, "--no-deps")
     ours = f"rg-env @ file://{wheel}"
