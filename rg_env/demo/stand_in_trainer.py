@@ -67,7 +67,6 @@ class TrainerCounts:
     steps: int = 0
     groups: int = 0
     rollouts: int = 0
-    tokens: int = 0
     invalid_groups: int = 0
     faults: Counter[str] = field(default_factory=Counter)
 
@@ -202,13 +201,12 @@ class StandInTrainer:
         counts = self.counts
         counts.steps += 1
         counts.groups += len(groups)
-        sequences = [row for group in groups for row in group.get("tokens") or []]
-        counts.rollouts += len(sequences)
-        counts.tokens += sum(map(len, sequences))
         for group in groups[: config.checked_groups]:
             faults = find_faults(group, config.group_size, config.max_token_len)
             counts.invalid_groups += bool(faults)
             counts.faults.update(faults)
-        if len(sequences) != config.batch_size:
+        rollouts = sum(len(group.get("tokens") or []) for group in groups)
+        counts.rollouts += rollouts
+        if rollouts != config.batch_size:
             counts.faults["batch_size"] += 1
         self._on_step(groups)
