@@ -16,10 +16,9 @@ import time
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.support.odd_servers import Odd, serving
-from tests.support.parts import ENTRY, GUARD_S, run_main, small_run
+from tests.support.parts import ENTRY, GUARD_S, TOKENIZER, run_main
 from tests.support.processes import descendants, left_alive
 
 pytestmark = pytest.mark.processes
@@ -63,34 +62,34 @@ runpy.run_path({str(ENTRY)!r}, run_name="__main__")
 
 def settings_of(folder):
     """Write the settings of a run into a folder, and what it needs; return the file."""
-    (folder / "bin").mkdir()
-    python, vllm = folder / "bin" / "python", folder / "bin" / "vllm"
-    python.symlink_to(sys.executable)
+    for name in ("bin", "policy"):
+        (folder / name).mkdir()
+    vllm = folder / "bin" / "vllm"
     vllm.write_text(VLLM)
     vllm.chmod(0o755)
-    program = folder / "trainer.py"
-    program.write_text(TRAINER)
-    (folder / "policy").mkdir()
+    (folder / "bin" / "python").symlink_to(sys.executable)
+    (folder / "trainer.py").write_text(TRAINER)
     places = "{api} {group_size} {batch_size} {max_token_length} {total_steps}"
-    settings = {
-        "launch": {
-            "folder": str(folder / "run"),
-            "policy": str(folder / "policy"),
-            "python": str(python),
-            "trainer": f"{sys.executable} {program} {places}",
-        },
-        "env": {
-            **small_run(),
-            "tasks": ["gcd", "chain_sum"],
-            "batch_size": 8,
-            "total_steps": STEPS,
-            "complexity_mode": None,
-            "ensure_scores_are_not_same": False,
-            "data_dumps_dir": str(folder / "run" / "data_dumps"),
-        },
-    }
     path = folder / "launch.yaml"
-    path.write_text(yaml.safe_dump(settings))
+    path.write_text(f"""
+launch:
+  folder: {folder}/run
+  policy: {folder}/policy
+  python: {folder}/bin/python
+  trainer: {sys.executable} {folder}/trainer.py {places}
+env:
+  tokenizer_name: {TOKENIZER}
+  use_wandb: false
+  tasks: [gcd, chain_sum]
+  num_workers: 1
+  group_size: 4
+  batch_size: 8
+  total_steps: {STEPS}
+  max_token_length: 2048
+  steps_per_eval: 0
+  complexity_mode: null
+  ensure_scores_are_not_same: false
+""")
     return path
 
 
