@@ -45,12 +45,15 @@ COMMANDS = {
 }
 """Command to its description, the most used ones first."""
 
-_RUNS = ("launch", "serve", "process", "evaluate", "screen")
-MODULES = dict.fromkeys(_RUNS, "run_commands")
-MODULES |= dict.fromkeys(("compare", "report", "rescore"), "result_commands")
-MODULES |= dict.fromkeys(("run-api", "score-server"), "server_commands")
-MODULES |= dict.fromkeys(("tasks", "show", "doctor"), "task_commands")
-"""Command to its module, if that has several."""
+MODULES = {
+    "run_commands": "launch serve process evaluate screen",
+    "result_commands": "rescore compare report",
+    "export_command": "export",
+    "server_commands": "run-api score-server",
+    "task_commands": "tasks show doctor",
+    "demo_command": "demo",
+}
+"""Module to its commands."""
 
 EXTRAS = {
     "compare": "export",
@@ -60,7 +63,6 @@ EXTRAS = {
     "score-server": "server",
 }
 """Command to the extra of the package that it needs, if not `atropos`."""
-
 
 HELP_NAMES: dict[str, Any] = {
     "help_option_names": ["-h", "--help"],
@@ -79,9 +81,9 @@ class Program(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             raise click.exceptions.NoSuchCommand(cmd_name, None, COMMANDS, ctx)
-        name = cmd_name.replace("-", "_")
-        module = MODULES.get(cmd_name, f"{name}_command")
-        command = getattr(importlib.import_module(f"rg_env.cli.{module}"), name)
+        (name,) = (name for name, of in MODULES.items() if cmd_name in of.split())
+        module = importlib.import_module(f"rg_env.cli.{name}")
+        command = getattr(module, cmd_name.replace("-", "_"))
         return command if isinstance(command, click.Command) else command(ctx.obj)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
