@@ -151,22 +151,21 @@ def main(env_cls: Any, argv: Sequence[str]) -> int:
 
 
 def at_once(
-    names: Sequence[str], text: str, act: Callable[[click.Context], object]
+    names: str, text: str, act: Callable[[click.Context], object]
 ) -> click.Option:
     """Return a flag that calls `act` before the other options are parsed."""
-
-    def callback(context: click.Context, option: click.Parameter, is_on: bool) -> None:
-        if is_on:
-            act(context)
-
     return click.Option(
-        names,
+        names.split(),
         is_flag=True,
         is_eager=True,
         expose_value=False,
-        callback=callback,
+        callback=lambda context, _, is_on: is_on and act(context),
         help=text,
     )
+
+
+def _log_option(names: str, text: str, level: int) -> click.Option:
+    return at_once(names, text, lambda _: logs.set_own_level(level))
 
 
 class Command(click.Command):
@@ -176,12 +175,10 @@ class Command(click.Command):
         kwargs["context_settings"] = HELP_NAMES
         kwargs["epilog"] = f"\b\nExample:\n  {START} {example}"
         super().__init__(*args, **kwargs)
-        for names, text, level in (
-            ("-v --verbose", "Log more, with tracebacks", logging.DEBUG),
-            ("-q --quiet", "Log only warnings and errors", logging.WARNING),
-        ):
-            act = lambda _, level=level: logs.set_own_level(level)  # noqa: E731
-            self.params.append(at_once(names.split(), text, act))
+        self.params += [
+            _log_option("-v --verbose", "Log more, with tracebacks", logging.DEBUG),
+            _log_option("-q --quiet", "Log only warnings and errors", logging.WARNING),
+        ]
 
 
 def loaded(env_cls: Any) -> Any:

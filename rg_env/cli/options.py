@@ -307,7 +307,7 @@ class SettingsCommand(Command):
                 if name in OF_MANAGER
             ]
             text = f"Show all {len(self.settings)} settings, not only the ones below"
-            others.append(at_once(["--help_all"], text, self._print_all))
+            others.append(at_once("--help_all", text, self._print_all))
         super().__init__(
             name,
             params=[*own, *others, *self.settings],

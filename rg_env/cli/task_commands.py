@@ -55,6 +55,8 @@ from rg_env.task_rules.table import solution
 from rg_env.workers.call import PoolError
 from rg_env.workers.worker_pool import WorkerPool
 
+CORES = os.cpu_count() or 1
+
 MAKE_DEADLINE_S = 20.0
 SOLVE_DEADLINE_S = 300.0
 
@@ -108,10 +110,7 @@ def listing(tasks: Sequence[TaskFacts]) -> str:
                 ]
             lines.append(ROW.format(f"  {facts.info.name}", *cells).rstrip())
             lines.append(f"    {_asks(facts.info)}")
-    scales = [facts.scale for facts in tasks if facts.scale is not None]
-    steps = sum(len(scale.steps) for scale in scales)
-    total = f"{len(tasks)} tasks, {len(scales)} with a scale, {steps} steps"
-    return "\n".join([*lines, LEGEND, total])
+    return "\n".join([*lines, LEGEND, counted(len(tasks), "task")])
 
 
 def details(facts: TaskFacts) -> str:
@@ -316,6 +315,23 @@ def remarks(tasks: Sequence[TaskInfo], other_scorers: Sequence[str]) -> list[str
     return [f"{what}: {', '.join(names)}" for what, names in each if names]
 
 
+async def faults_of(
+    tasks: Sequence[str], items: int, pool: WorkerPool, other: WorkerPool
+) -> dict[str, str]:
+    """Return each task that fails its check, with its fault."""
+    places = asyncio.Semaphore(2 * CORES)
+
+    async def check(task: str) -> str | None:
+        async with places:
+            fault = await check_task(pool, other, task, items)
+        progress.advance(task)
+        return fault
+
+    with WorkProgress("doctor", len(tasks), "tasks") as progress:
+        faults = await asyncio.gather(*map(check, tasks))
+    return {task: fault for task, fault in zip(tasks, faults, strict=True) if fault}
+
+
 @command("doctor gcd '*_sorting' --items 8")
 @names_argument
 @task_modules_option
@@ -327,44 +343,27 @@ def doctor(names: Sequence[str], task_modules: Sequence[str], items: int) -> int
     that reference answers score 1.0. Exits with status 0 if all tasks pass, and 1 if
     not.
     """
-    cores = os.cpu_count() or 1
-    places = asyncio.Semaphore(2 * cores)
-
-    async def check_all() -> tuple[
-        LibraryDescription, dict[str, str | None], list[str]
-    ]:
-        library = await read_library(pool)
-        tasks = chosen_tasks(library, names)
-
-        async def check(task: str) -> str | None:
-            async with places:
-                fault = await check_task(pool, other, task, items)
-            progress.advance(task)
-            return fault
-
-        with WorkProgress("doctor", len(tasks), "tasks") as progress:
-            faults = await asyncio.gather(*map(check, tasks))
-        others = await pool.run(
-            worker_jobs.other_scorers, tasks, deadline_s=SOLVE_DEADLINE_S
-        )
-        return library, dict(zip(tasks, faults, strict=True)), others
-
     # A process of the second pool must make the same items.
     with (
-        workers(max(1, cores - 1), task_modules) as pool,
+        workers(max(1, CORES - 1), task_modules) as pool,
         workers(1, task_modules) as other,
     ):
-        library, faults, others = shutdown.run(check_all())
+        library = shutdown.run(read_library(pool))
+        tasks = chosen_tasks(library, names)
+        faults = shutdown.run(faults_of(tasks, items, pool, other))
+        scorers = pool.run(
+            worker_jobs.other_scorers, tasks, deadline_s=SOLVE_DEADLINE_S
+        )
+        others = shutdown.run(scorers)
         layers = ", ".join(pool.sandbox_layers)
-    failed = {task: fault for task, fault in faults.items() if fault}
-    for task, fault in failed.items():
+    for task, fault in faults.items():
         print(f"{task}: {printable(fault)}")
-    for remark in remarks([library.tasks[task] for task in faults], others):
+    for remark in remarks([library.tasks[task] for task in tasks], others):
         print(remark)
     packages = [f"reasoning-gym {library.version}"]
     with contextlib.suppress(metadata.PackageNotFoundError):
         packages.append(f"atroposlib {metadata.version('atroposlib')}")
     print(f"python {sys.version.split()[0]}, {', '.join(packages)}; sandbox: {layers}")
-    passed = len(faults) - len(failed)
-    print(f"passed: {passed} of {counted(len(faults), 'task')}")
-    return int(bool(failed))
+    passed = len(tasks) - len(faults)
+    print(f"passed: {passed} of {counted(len(tasks), 'task')}")
+    return int(bool(faults))

@@ -52,7 +52,7 @@ def test_every_task_has_its_row_below_its_category_in_80_columns(pool, installed
             category = line
     assert sorted(tasks) == list(installed.tasks)
     assert max(map(len, lines)) <= 80
-    assert lines[-1].startswith(f"{len(tasks)} tasks, ")
+    assert lines[-1] == f"{len(tasks)} tasks"
 
 
 def test_every_task_says_in_a_line_what_it_asks_for(installed):
