@@ -164,21 +164,16 @@ def at_once(
     )
 
 
-def _log_option(names: str, text: str, level: int) -> click.Option:
-    return at_once(names, text, lambda _: logs.set_own_level(level))
-
-
 class Command(click.Command):
-    """A command with -v, -q and an example (without the program) in its help."""
+    """A command with -v and an example (without the program) in its help."""
 
     def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
         kwargs["context_settings"] = HELP_NAMES
         kwargs["epilog"] = f"\b\nExample:\n  {START} {example}"
         super().__init__(*args, **kwargs)
-        self.params += [
-            _log_option("-v --verbose", "Log more, with tracebacks", logging.DEBUG),
-            _log_option("-q --quiet", "Log only warnings and errors", logging.WARNING),
-        ]
+        log_more = lambda _: logs.set_own_level(logging.DEBUG)  # noqa: E731
+        text = "Log more, with tracebacks"
+        self.params.append(at_once("-v --verbose", text, log_more))
 
 
 def loaded(env_cls: Any) -> Any:

@@ -269,7 +269,7 @@ def test_the_log_names_every_server_with_its_model(tmp_path, logged):
 
 @pytest.mark.parametrize(
     ("option", "level"),
-    [("-q", logging.WARNING), ("-v", logging.DEBUG), ("--env.seed=1", logging.INFO)],
+    [("-v", logging.DEBUG), ("--env.seed=1", logging.INFO)],
 )
 def test_the_level_of_the_log_is_an_option(option, level):
     argv = ["--env.tokenizer_name=no/where", "--openai.model_name=m"]
