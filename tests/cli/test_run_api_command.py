@@ -11,8 +11,7 @@ import pytest
 from rg_env.cli import server_commands
 from rg_env.cli.server_commands import checked
 from rg_env.errors import SettingError
-from rg_env.results.result_file import env_settings
-from tests.support.parts import ENTRY, GUARD_S, env_config, run_main
+from tests.support.parts import ENTRY, GUARD_S, run_main
 from tests.support.real_api import RealApi, registered
 
 
@@ -66,8 +65,3 @@ def test_serve_meets_the_trainer_behind_the_secret_which_nobody_repeats(tmp_path
         rest = process.communicate(timeout=GUARD_S)[0]
     assert process.returncode == 128 + signal.SIGTERM
     assert secret[:-1] not in f"{url}{rest}{error.value}"
-
-
-def test_what_is_kept_of_the_settings_has_no_secret():
-    kept = env_settings(env_config(rollout_server_url="http://api:8000/s3cret"))
-    assert kept["rollout_server_url"] == "http://api:8000/..."

@@ -107,8 +107,10 @@ def test_the_trainer_is_told_what_is_sampled_with():
     assert sampled == {"temperature": 0.6, "top_p": 1.0, "top_k": 5, "stop": ["a"]}
 
 
-def test_results_of_an_evaluation_hold_no_header():
-    env = ReasoningGymEnv(env_config(), [settings_of(headers={"X-Key": SECRET})])
+def test_the_settings_beside_results_hold_no_secret():
+    config = env_config(rollout_server_url=f"http://api:8000/{SECRET}")
+    env = ReasoningGymEnv(config, [settings_of(headers={"X-Key": SECRET})])
     written = settings_text(env.config, env.server.servers, {})
     asyncio.run(env.close())
-    assert "X-Key" in written and SECRET not in written
+    assert "X-Key" in written and "http://api:8000/..." in written
+    assert SECRET not in written
