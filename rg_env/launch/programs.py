@@ -32,6 +32,9 @@ logger = logging.getLogger(__name__)
 SERVED_NAME = "policy"
 """The model's name at the inference server that is started."""
 
+SERVE_SETTINGS = "serve.yaml"
+"""The settings file of `serve` in the folder of a run; it also names the model."""
+
 # Steps of `serve`. The trainer ends the run, because it may skip a batch.
 ENDLESS = 1_000_000_000
 
@@ -269,7 +272,7 @@ class Plan:
 
     def serve(self) -> Program:
         """Return `serve`."""
-        argv = [*self.own, "serve", f"--config={self.folder / 'serve.yaml'}"]
+        argv = [*self.own, "serve", f"--config={self.folder / SERVE_SETTINGS}"]
         return Program("serve", argv, self.folder)
 
     def trainer(self) -> Program:
@@ -321,16 +324,16 @@ class Plan:
 
 @contextlib.contextmanager
 def taken(plan: Plan) -> Iterator[None]:
-    """Lock the folder of a run, and write the model and the settings of `serve`."""
+    """Lock the folder of a run, and write the settings of `serve` with the model."""
     folder = plan.folder
     model = plan.settings.model
     folder.mkdir(parents=True, exist_ok=True)
-    # The mode `w` would empty the file of another launch before the lock is tried.
-    with (folder / "launch.yaml").open("a+b") as file:
-        if try_lock(file) is False:
+    path = folder / SERVE_SETTINGS
+    path.touch(mode=0o600)  # it may contain the keys of servers
+    with path.open("r+", encoding="utf-8") as file:
+        if try_lock(file.fileno()) is False:
             raise SettingError(f"launch.folder: {folder} has another launch that runs")
-        file.seek(0)
-        before = (yaml.safe_load(file.read()) or {}).get("model")
+        before = (yaml.safe_load(file) or {}).get("launch", {}).get("model")
         # If the model could not be loaded, no run has begun.
         has_begun = plan.policy.is_dir() or plan.checkpoints.is_dir()
         if has_begun and None not in (before, model) and before != model:
@@ -338,11 +341,9 @@ def taken(plan: Plan) -> Iterator[None]:
                 f"launch.model: {folder} has a run of {before!r}, not of {model!r};"
                 " set launch.folder to another folder to begin again"
             )
-        if model is not None:
-            file.truncate(0)
-            file.write(yaml.safe_dump({"model": model}).encode())
-            file.flush()
-        settings = folder / "serve.yaml"
-        settings.touch(mode=0o600)  # it may contain the keys of servers
-        settings.write_text(yaml.safe_dump(plan.serve_settings()), encoding="utf-8")
+        file.seek(0)
+        file.truncate()
+        settings = plan.serve_settings() | {"launch": {"model": model or before}}
+        yaml.safe_dump(settings, file)
+        file.flush()
         yield
