@@ -94,10 +94,7 @@ def find_faults(
         "too_long": max(lengths, default=0) < max_token_len,
         "scores": len(scores) == len(tokens) and _all_finite([scores]),
         "overrides": overrides is None
-        or (
-            len(overrides) == len(tokens)
-            and all(isinstance(o, dict) for o in overrides)
-        ),
+        or [*map(type, overrides)] == [dict] * len(tokens),
     }
     for name in ("masks", "inference_logprobs"):
         rows = group.get(name) or []
@@ -105,8 +102,8 @@ def find_faults(
     if checks["masks"]:
         # Each value repeats or masks its token, and some tokens are trained.
         checks["masks"] = all(
-            any(value != MASKED for value in mask)
-            and all(value in (MASKED, row[i]) for i, value in enumerate(mask))
+            {*mask} != {MASKED}
+            and all(v in (MASKED, token) for v, token in zip(mask, row, strict=True))
             for mask, row in zip(group["masks"], tokens, strict=True)
         )
     return [fault for fault, has_passed in checks.items() if not has_passed]
