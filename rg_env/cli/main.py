@@ -216,13 +216,10 @@ def flag(*names: str, text: str) -> Callable[[Any], Any]:
     return click.option(*names, is_flag=True, help=text)
 
 
-def _modules(_: object, option: click.Parameter, text: str | None) -> list[str]:
-    from rg_env.library.own_tasks import checked
+def _modules(_: object, option: object, text: str | None) -> Sequence[str]:
+    from rg_env.library.own_tasks import own_modules
 
-    try:
-        return [checked(name.strip()) for name in text.split(",")] if text else []
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
+    return own_modules([name.strip() for name in text.split(",")] if text else ())
 
 
 task_modules_option = click.option(
