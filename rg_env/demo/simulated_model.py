@@ -29,6 +29,7 @@ from rg_env.inference.prompts import Prompt
 from rg_env.inference.protocols import COMPLETIONS, Body, Route
 from rg_env.reward.extraction import AnswerFormat
 from rg_env.stream.item import Item
+from rg_env.task_rules.rules import MIXTURE
 
 logger = logging.getLogger(__name__)
 
@@ -125,8 +126,8 @@ class SimulatedClient(Client):
 
 def _item_of(entry: Mapping[str, Any], dataset: Any) -> Item:
     """Return an item with its entry, also if it is a foreign one."""
-    source = (entry.get("metadata") or {}).get("source_dataset")
-    item = dataset if isinstance(dataset, Item) else Item(str(source))
+    # The entry of a mixture names its task.
+    item = dataset if isinstance(dataset, Item) else Item(MIXTURE)
     return dataclasses.replace(item, _entry=entry)
 
 
