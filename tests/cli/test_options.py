@@ -190,6 +190,9 @@ UNKNOWN = """
 --env.task_params='{gcd: {seed_: 1}}'  | env.task_params.gcd:
 --env.task_levels='{acre: 0.5}'        | env.task_levels:
 evaluate --env.tasks=games             | is a category
+tasks gdc                              | unknown task 'gdc'; did you mean 'gcd'
+tasks gcd --category games             | no such task is in such a category
+tasks --category gams                  | unknown category 'gams'; did you mean
 show gdc                               | command line: unknown task 'gdc'
 show acre --level=0.5                  | --level: 'acre' has no difficulty scale
 """

@@ -10,7 +10,7 @@ import pytest
 
 from rg_env.cli import task_commands as command
 from rg_env.cli.task_commands import TaskFacts
-from rg_env.errors import SettingError, on_one_line, visible
+from rg_env.errors import on_one_line, visible
 from rg_env.library import worker_jobs
 from rg_env.library.registry import TaskInfo
 from rg_env.library.scales import Scale, SkippedLevel, Step
@@ -90,63 +90,14 @@ gcd sudoku acre  | arithmetic games      | gcd sudoku
 """
 """Names, categories, and the tasks that match both."""
 
-WRONG = """
-gdc |       | ^command line: .*unknown task 'gdc'; did you mean 'gcd'
-gcd | games | no such task is in such a category
-    | gams  | unknown category 'gams'; did you mean 'games'
-"""
-
-
-def chosen(library, names, categories):
-    return command.chosen_tasks(library, names.split(), categories.split())
-
 
 @pytest.mark.parametrize("row", CHOSEN.strip("\n").splitlines())
 def test_names_and_categories_narrow_the_list(installed, row):
-    names, categories, tasks = row.split("|")
-    assert chosen(installed, names, categories) == tasks.split()
-
-
-@pytest.mark.parametrize("row", WRONG.strip("\n").splitlines())
-def test_what_matches_nothing_is_refused(installed, row):
-    names, categories, expected = row.split("|")
-    with pytest.raises(SettingError, match=expected.strip()):
-        chosen(installed, names, categories)
-
-
-@pytest.mark.processes
-def test_names_may_stand_behind_options(capsys):
-    assert run_main(["tasks", "--category", "arithmetic", "gcd"]) == 0
-    assert capsys.readouterr().out.startswith("task: gcd\n")
+    names, categories, tasks = map(str.split, row.split("|"))
+    assert command.chosen_tasks(installed, names, categories) == tasks
 
 
 # -- an item ---------------------------------------------------------------------------
-
-
-OWN = ["--task_modules", str(REPO_ROOT / "tests" / "support" / "own_tasks.py")]
-SHOWN = {"task", "level", "params", "seed", "score"}
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize(
-    ("argv", "labels", "expected"),
-    [
-        (["gcd", "--level=0.7", "--seed=5", "--answer= 2"], SHOWN, "outcome: right\n"),
-        (["scorer_raises", "--answer=5", *OWN], {"error"}, "no such thing"),
-        (
-            ["game_of_life_halting", "--answer=...", "--no_fixes"],
-            SHOWN - {"level"},
-            "score: 1.0",
-        ),
-    ],
-)
-def test_an_item_is_printed_with_the_score_of_an_answer_or_its_scorers_error(
-    argv, labels, expected, capsys
-):
-    assert run_main(["show", *argv]) == 0
-    printed = capsys.readouterr().out
-    assert labels <= {line.partition(": ")[0] for line in printed.splitlines()}
-    assert expected in printed
 
 
 @pytest.mark.processes
@@ -190,16 +141,24 @@ def test_the_check_names_what_is_not_translated_and_what_has_another_scorer():
     assert command.remarks([INFO], []) == []
 
 
+# -- in a process ----------------------------------------------------------------------
+
+OWN = REPO_ROOT / "tests" / "support" / "own_tasks.py"
+RUNS = f"""
+0 | tasks --category arithmetic gcd | task: gcd; category: arithmetic; level 1 (
+0 | show gcd --level=0.7 --seed=5 --answer=2 | level: 0.7; seed: 5; outcome: right
+0 | show game_of_life_halting --answer=... --no_fixes | params: {{}}; score: 1.0
+0 | show scorer_raises --answer=5 --task_modules {OWN} | error: ; no such thing
+0 | doctor gcd boxnet lcm --items 2 | passed: 3 of 3 tasks
+1 | doctor gcd raises --items 2 --task_modules {OWN} | division by zero; passed: 1 of 2
+"""
+"""Status, command line, and parts of what it prints."""
+
+
 @pytest.mark.processes
-@pytest.mark.parametrize(
-    ("names", "status", "expected"),
-    [
-        (["gcd", "boxnet", "lcm"], 0, ["passed: 3 of 3 tasks"]),
-        (["gcd", "raises"], 1, ["raises: ", "division by zero", "passed: 1 of 2 task"]),
-    ],
-)
-def test_only_where_all_tasks_pass_the_status_is_0(names, status, expected, capsys):
-    assert run_main(["doctor", *names, "--items", "2", *OWN]) == status
+@pytest.mark.parametrize("row", RUNS.strip().splitlines())
+def test_a_command_ends_with_its_status_and_prints_its_results(row, capsys):
+    status, line, parts = row.split(" | ")
+    assert run_main(line.split()) == int(status)
     printed = capsys.readouterr().out
-    assert all(part in printed for part in expected)
-    assert "gcd: " not in printed
+    assert [part for part in parts.split("; ") if part not in printed] == []
