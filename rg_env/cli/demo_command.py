@@ -17,7 +17,6 @@ import click
 from rg_env import shutdown
 from rg_env.cli.main import loaded, option
 from rg_env.cli.options import ExplicitSettings, SettingsCommand, options
-from rg_env.errors import SettingError
 from rg_env.installation import TOKENIZER_FOLDER
 from rg_env.places import check_writable
 from rg_env.settings.environment_settings import DATA_DUMPS
@@ -26,13 +25,14 @@ from rg_env.settings.program_settings import SIMULATED
 if TYPE_CHECKING:
     from rg_env.demo.stand_in_trainer import StandInTrainer
 
-ROLLOUTS = click.IntRange(2, 4096)
-"""Sizes of a group and of a batch, which must fit into memory."""
-
+GROUP_SIZE = 8
+BATCH_SIZE = 64
 MAX_TOKENS = 4096
 SETTINGS = {
     "tokenizer_name": str(TOKENIZER_FOLDER),
     "use_wandb": False,
+    "group_size": GROUP_SIZE,
+    "batch_size": BATCH_SIZE,
     "max_token_length": MAX_TOKENS,
     "steps_per_eval": 0,
     "min_batch_allocation": None,
@@ -50,61 +50,38 @@ LINE_EVERY_S = 3.0
     is_bare=True,
 )
 @option("--steps", click.IntRange(1), 12, "Number of batches the trainer takes")
-@option("--batch_size", ROLLOUTS, 64, "Rollouts in a batch, a multiple of --group_size")
-@option("--group_size", ROLLOUTS, 8, "Rollouts of one item")
 @option("--dumps", click.Path(), str(DATA_DUMPS), "Folder of the dump files")
 def demo(
-    command: SettingsCommand,
-    given: ExplicitSettings,
-    steps: int,
-    batch_size: int,
-    group_size: int,
-    dumps: str,
+    command: SettingsCommand, given: ExplicitSettings, steps: int, dumps: str
 ) -> int:
     """Run the real Atropos API and the real environment over all tasks.
 
     The model is simulated, and the trainer is a stand-in that trains nothing. It needs
     no GPU, no account and no network. The status is 0 only if groups were delivered.
     """
-    if batch_size % group_size:
-        raise SettingError(
-            f"command line: --batch_size {batch_size} is no multiple of --group_size"
-            f" {group_size}, so the API would never make a batch"
-        )
     check_writable("--dumps", Path(dumps), is_folder=True)
-    settings, _ = given.over(command.start)
-    work = _demo(
-        loaded(command.env_cls),
-        dumps,
-        total_steps=steps,
-        batch_size=batch_size,
-        group_size=group_size,
-        seed=settings.seed,
-        complexity_mode=settings.complexity_mode,
-    )
-    return shutdown.run(work)
+    env_cls = loaded(command.env_cls)
+    config, servers = given.over(command.start_of(env_cls))
+    model = servers[0].model_copy(update={"base_url": SIMULATED})
+    changes = {**SETTINGS, "total_steps": steps, "data_dumps_dir": dumps}
+    return shutdown.run(_demo(env_cls, config.model_copy(update=changes), model))
 
 
-async def _demo(env_cls: Any, dumps: str, **settings: Any) -> int:
+async def _demo(env_cls: Any, config: Any, model: Any) -> int:
     """Run all parts, and return the exit status."""
-    # This import takes a second, which --help can save.
-    from atroposlib.envs.server_handling.server_manager import APIServerConfig
-
     from rg_env.demo.child_process import RUN_API, running_program
     from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
 
     print("Starting the Atropos API ...", flush=True)
     async with running_program(RUN_API, "--port=0") as api:
-        settings |= {**SETTINGS, "rollout_server_url": api, "data_dumps_dir": dumps}
-        config = env_cls.config_init()[0].model_copy(update=settings)
-        model = APIServerConfig(base_url=SIMULATED, num_max_requests_at_once=128)
+        config.rollout_server_url = api
         env = env_cls(config, [model])
-        steps = settings["total_steps"]
+        steps = config.total_steps
         trainer = StandInTrainer(
             TrainerConfig(
                 api_url=api,
-                batch_size=settings["batch_size"],
-                group_size=settings["group_size"],
+                batch_size=BATCH_SIZE,
+                group_size=GROUP_SIZE,
                 max_token_len=MAX_TOKENS,
                 num_steps=steps,
             )
@@ -119,7 +96,7 @@ async def _demo(env_cls: Any, dumps: str, **settings: Any) -> int:
             await _run(env, trainer, steps)
         finally:
             print(f"\n{_progress(env, trainer, steps)}")
-            _write_report(env, Path(dumps))
+            _write_report(env, Path(config.data_dumps_dir))
     counts = trainer.counts
     if counts.invalid_groups:
         print(f"{counts.invalid_groups} groups no trainer takes: {counts.faults}")

@@ -103,7 +103,7 @@ screen --least_share=nan         | nan is no number
 --config .                       | --config: '.': Is a directory
 --config /bin/sh                 | can't decode
 --env.tasks GCD                  | did you mean 'gcd'?
-demo --batch_size=9              | is no multiple of
+demo --steps=0                   | 0 is not in the range x>=1
 score-server --complexity_mode=x | 'x' is not allowed
 procezz                          | Did you mean 'process'
 """

@@ -189,8 +189,7 @@ def test_the_tests_that_contributing_names_are_there(clone):
 
 @runs("make demo", "report")
 def test_the_demo_runs_and_its_dump_files_are_shown(clone):
-    sizes = "ARGS=--steps 1 --batch_size 4 --group_size 2"
-    assert "Open them in a browser:" in run(clone, "make", "demo", sizes)
+    assert "Open them in a browser:" in run(clone, "make", "demo", "ARGS=--steps 1")
     entry(clone, "report data_dumps")
     assert (clone / "report" / "index.html").is_file()
 
