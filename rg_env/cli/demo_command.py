@@ -36,7 +36,6 @@ SETTINGS = {
     "max_token_length": MAX_TOKENS,
     "steps_per_eval": 0,
     "min_batch_allocation": None,
-    "num_eval_samples_per_task": 1,
     "dump_rollouts": True,
     "dump_failed_rollouts": True,
     "rollout_save_score_threshold": 0.0,  # the report shows every group
@@ -76,14 +75,13 @@ async def _demo(env_cls: Any, config: Any, model: Any) -> int:
     async with running_program(RUN_API, "--port=0") as api:
         config.rollout_server_url = api
         env = env_cls(config, [model])
-        steps = config.total_steps
         trainer = StandInTrainer(
             TrainerConfig(
                 api_url=api,
                 batch_size=BATCH_SIZE,
                 group_size=GROUP_SIZE,
                 max_token_len=MAX_TOKENS,
-                num_steps=steps,
+                num_steps=config.total_steps,
             )
         )
         print("Setting up the environment over all tasks ...", flush=True)
@@ -93,9 +91,9 @@ async def _demo(env_cls: Any, config: Any, model: Any) -> int:
         # them, so warnings about them are hidden.
         logging.getLogger("rg_env.run.metrics").setLevel(logging.ERROR)
         try:
-            await _run(env, trainer, steps)
+            await _run(env, trainer)
         finally:
-            print(f"\n{_progress(env, trainer, steps)}")
+            print(f"\n{_progress(env, trainer)}")
             _write_report(env, Path(config.data_dumps_dir))
     counts = trainer.counts
     if counts.invalid_groups:
@@ -104,15 +102,15 @@ async def _demo(env_cls: Any, config: Any, model: Any) -> int:
     return int(not has_passed or bool(env.metrics.ledger.in_flight))
 
 
-async def _run(env: Any, trainer: StandInTrainer, steps: int) -> None:
+async def _run(env: Any, trainer: StandInTrainer) -> None:
     """Run the environment and the trainer; an error of one ends both."""
 
     async def watch() -> None:
         while True:
             await asyncio.sleep(LINE_EVERY_S)
-            print(_progress(env, trainer, steps), flush=True)
+            print(_progress(env, trainer), flush=True)
 
-    parts = (trainer.run(steps), env.env_manager(), watch())
+    parts = (trainer.run(env.config.total_steps), env.env_manager(), watch())
     tasks = [asyncio.create_task(part) for part in parts]
     try:
         done, _ = await asyncio.wait(tasks[:2], return_when=asyncio.FIRST_EXCEPTION)
@@ -125,16 +123,18 @@ async def _run(env: Any, trainer: StandInTrainer, steps: int) -> None:
         task.result()
 
 
-def _progress(env: Any, trainer: StandInTrainer, steps: int) -> str:
+def _progress(env: Any, trainer: StandInTrainer) -> str:
     from rg_env.reward.extraction import FORMAT_FAILURES
 
+    counts = trainer.counts
     outcomes = env.metrics.outcomes
-    line = f"step {trainer.counts.steps}/{steps}: {trainer.counts.groups} groups sent"
-    if not (scored := outcomes.total()):
-        return f"{line}; nothing scored yet"
-    failures = sum(outcomes[name] for name in FORMAT_FAILURES) / scored
-    line += f"; {scored} rollouts scored, mean score {env.metrics.mean_score:.2f}"
-    return f"{line}, format failures {failures:.0%}"
+    scored = outcomes.total()
+    failures = sum(outcomes[name] for name in FORMAT_FAILURES) / (scored or 1)
+    steps = f"{counts.steps}/{env.config.total_steps}"
+    return (
+        f"step {steps}: {counts.groups} groups sent; {scored} rollouts scored, mean"
+        f" score {env.metrics.mean_score:.2f}, format failures {failures:.0%}"
+    )
 
 
 def _write_report(env: Any, folder: Path) -> None:
