@@ -223,10 +223,8 @@ async def _item(
             raise SettingError(f"command line: --level: {why}")
 
     def attempt(seed: int) -> Item:
-        step: Mapping[str, Any] = {}
-        if scale and level is not None:
-            step = scale.step_at(level, mix_of_seed(seed)).params
-        return Item(name, step, seed, level)
+        step = scale and scale.step_at(level or 0.0, mix_of_seed(seed)).params
+        return Item(name, step or {}, seed, level)
 
     maker = ItemMaker(deadline_s=MAKE_DEADLINE_S)
     return await maker.first_usable(pool, map(attempt, seeds))
