@@ -19,16 +19,15 @@ from rg_env import installation
 from rg_env.errors import (
     EXIT_FAILED,
     EXIT_REFUSED,
+    LONGEST_SHOWN,
     LibraryError,
     RunError,
     SettingError,
+    on_one_line,
     printable,
 )
 
 logger = logging.getLogger(__name__)
-
-EXIT_UNREAD = 128 + signal.SIGPIPE
-"""The reader of the output has gone."""
 
 DEFECT = (
     "this is a defect ({kind}); unless a file of your own is the last one in the lines"
@@ -76,15 +75,15 @@ def end(error: BaseException, extra: str = installation.ALL) -> int:
         >>> end(SettingError("-1 is not allowed", "env.seed"))
         2
     """
-    if isinstance(error, BrokenPipeError):
-        return EXIT_UNREAD
+    if isinstance(error, BrokenPipeError):  # the reader of the output has gone
+        return 128 + signal.SIGPIPE
     status, sentence = _outcome(error, extra)
     trace = getattr(error, "detail", "") if sentence is None else ""
     if sentence is None or _shows_all():
         sys.stderr.write(trace or "".join(traceback.format_exception(error)))
     if sentence is None:
-        kind = str(error) if trace else traceback.format_exception_only(error)[-1]
-        sentence = DEFECT.format(kind=kind.strip().splitlines()[-1])
+        kind = str(error) if trace else f"{type(error).__name__}: {error}"
+        sentence = DEFECT.format(kind=on_one_line(kind, LONGEST_SHOWN))
     print(f"error: {printable(sentence)}", file=sys.stderr, flush=True)
     return status
 
