@@ -87,8 +87,8 @@ class Program(click.Group):
         return command if isinstance(command, click.Command) else command(ctx.obj)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        own = {name for option in self.get_params(ctx) for name in option.opts}
-        if not args or (args[0].startswith("-") and args[0] not in own):
+        first = args[0] if args else "-"
+        if first.startswith("-") and first not in ("-h", "--help", "--version"):
             args = ["serve", *args]
         return super().parse_args(ctx, args)
 
