@@ -300,11 +300,10 @@ class SettingsCommand(Command):
                 click.Option(
                     [f"--{name}"],
                     hidden=name != "slurm",
-                    help=field.description,
+                    help=ExplicitSettings.model_fields[name].description,
                     **SWITCH,
                 )
-                for name, field in ExplicitSettings.model_fields.items()
-                if name in OF_MANAGER
+                for name in OF_MANAGER
             ]
             text = f"Show all {len(self.settings)} settings, not only the ones below"
             others.append(at_once("--help_all", text, self._print_all))

@@ -309,8 +309,8 @@ def remarks(tasks: Sequence[TaskInfo], other_scorers: Sequence[str]) -> list[str
     """Return what differs from the library's release that the corrections are for."""
     english = [info.name for info in tasks if info.languages == ("en",)]
     scorer = f"another scorer than that of reasoning-gym {LIBRARY_VERSION}"
-    each = ((scorer, other_scorers), ("not translated, always in English", english))
-    return [f"{what}: {', '.join(names)}" for what, names in each if names]
+    each = {scorer: other_scorers, "not translated, always in English": english}
+    return [f"{what}: {', '.join(names)}" for what, names in each.items() if names]
 
 
 async def faults_of(
