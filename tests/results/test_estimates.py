@@ -142,3 +142,23 @@ def test_a_difference_is_of_the_mean_of_each_item_that_both_have():
     found = paired(table(first, second), 0, 1)[WHOLE]
     assert (found.mean, found.samples) == (0.25, 2)
     assert (found.low, found.high) == (-1, 1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_difference_is_the_opposite_of_that_of_swapped_results(seed):
+    rng = random.Random(seed)
+    first, second = (
+        [
+            sample(rng.choice([0.0, 0.5, 1.0, None]), str(n % 4), f"t{n % 3}")
+            for n in range(18)
+        ]
+        for _ in range(2)
+    )
+    made = table(first, second)
+    there = paired(made, 0, 1)
+    back = paired(made, 1, 0)
+    assert len(there) > 4 and there.keys() == back.keys()
+    for part, found in there.items():
+        swapped = back[part]
+        opposite = (-swapped.mean, -swapped.high, -swapped.low)
+        assert opposite == pytest.approx((found.mean, found.low, found.high))
