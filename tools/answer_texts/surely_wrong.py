@@ -20,7 +20,8 @@ from sympy import real_roots
 from sympy.parsing.sympy_parser import parse_expr
 
 from tools import gold_solvers
-from tools.answer_texts.sampled_items import SampledItem, frees_the_car
+from tools.answer_texts.sampled_items import SampledItem
+from tools.gold_solvers.boards import frees_the_car
 
 Metadata = Mapping[str, Any]
 Rule = Callable[[Metadata, str], bool]

@@ -5,17 +5,19 @@ from __future__ import annotations
 import ast
 import json
 import re
-from functools import reduce
+from collections.abc import Collection, Iterator
 from itertools import compress, product
 
 from tools.gold_solvers.reading import (
     Solver,
     Verdict,
     computed,
+    followed,
     found,
     integers,
     one_among,
     right_if,
+    ways,
 )
 
 # -- syllogisms ------------------------------------------------------------------------
@@ -27,32 +29,21 @@ _WORLDS = [set(compress(_KINDS, chosen)) for chosen in product((False, True), re
 """The kinds of things that there may be."""
 
 
-def _statement(text: str) -> tuple[str, str, str]:
-    how, subject, negated, predicate = found(
-        r"(All|No|Some) (.*?) are (not )?(\w[\w ]*)", text
-    )
-    return f"{how} not" if negated else how, subject, predicate
-
-
-def _holds(
-    statement: tuple[str, str, str], terms: list[str], there: set[tuple[bool, ...]]
-) -> bool:
-    how, subject, predicate = statement
-    a, b = terms.index(subject), terms.index(predicate)
-    some = any(kind[a] and kind[b] for kind in there)
-    some_not = any(kind[a] and not kind[b] for kind in there)
-    said = {"All": not some_not, "No": not some, "Some": some, "Some not": some_not}
-    return said[how]
-
-
 def _syllogism(question: str, gold: str) -> Verdict:
-    lines = re.findall(r"^(?:\d\. )?((?:All|No|Some) .*)$", question, re.M)
-    *premises, conclusion = map(_statement, lines)
-    terms = sorted({t for s in (*premises, conclusion) for t in s[1:]})
-    worlds = [w for w in _WORLDS if all(_holds(p, terms, w) for p in premises)]
+    lines = r"^(?:\d\. )?(All|No|Some) (.*?) are (not )?(\w[\w ]*)"
+    *premises, conclusion = statements = re.findall(lines, question, re.M)
+    terms = sorted({t for _, a, _, b in statements for t in (a, b)})
+
+    def holds(statement: tuple[str, ...], there: Collection[tuple[bool, ...]]) -> bool:
+        how, subject, negated, predicate = statement
+        a, b = terms.index(subject), terms.index(predicate)
+        is_b = (how != "All") != bool(negated)
+        return any(k[a] and k[b] == is_b for k in there) == (how == "Some")
+
+    worlds = [w for w in _WORLDS if all(holds(p, w) for p in premises)]
     inhabited = [w for w in worlds if all(any(k[i] for k in w) for i in range(3))]
     answers = {
-        "Yes" if all(_holds(conclusion, terms, world) for world in possible) else "No"
+        "Yes" if all(holds(conclusion, world) for world in possible) else "No"
         for possible in (worlds, inhabited)
     }
     return one_among(answers, gold)
@@ -113,28 +104,28 @@ def _cube(question: str, gold: str) -> Verdict:
 
 
 def _lock(question: str, gold: str) -> Verdict:
-    start, target = map(int, found(r"Start: (-?\d+) .*?Target: (-?\d+)", question))
+    begin, target = found(r"Start: (-?\d+) .*?Target: (-?\d+)", question)
     buttons = re.findall(r"^(\w): (\w+) (-?\d+) \(when (\w+)\)", question, re.M)
-    rules = {name: (how, int(by), when) for name, how, by, when in buttons}
 
-    def pressed(state: tuple[int, str], name: str) -> tuple[int, str]:
+    def moves(state: tuple[int, str]) -> Iterator[tuple[str, tuple[int, str]]]:
         value, light = state
-        how, by, when = rules[name]
-        made = {"Add": value + by, "Subtract": value - by, "Multiply": value * by}
-        is_used = when in ("any", light)
-        return made[how] if is_used else value, "green" if light == "red" else "red"
+        for name, how, by, when in buttons:
+            n = int(by)
+            made = {"Add": value + n, "Subtract": value - n, "Multiply": value * n}
+            after = made[how] if when in ("any", light) else value
+            yield name, (after, "green" if light == "red" else "red")
 
+    start = (int(begin), "red")
     names = re.findall(r"[^\s→]", gold)
-    if reduce(pressed, names, (start, "red"))[0] != target:
+    end = followed(start, moves, names)
+    if end is None or end[0] != int(target):
         return "refuted"
-    reached = {(start, "red")}
-    for _ in names[1:]:
-        reached = {pressed(state, name) for state in reached for name in rules}
-        if any(value == target for value, _ in reached):
+    for state, path in ways(start, moves):
+        if len(path) == len(names):
+            break
+        if state[0] == int(target):
             # The question lets a button be pressed that only toggles the light.
             return "not knowable"
-        if len(reached) > 200_000:
-            raise ValueError("too many numbers to look at")
     return "right"
 
 

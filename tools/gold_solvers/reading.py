@@ -1,11 +1,11 @@
-"""How solvers read the text of a question, and what they say of a gold answer."""
+"""How solvers read questions, search for solutions, and judge a gold answer."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 Verdict = Literal["right", "refuted", "not unique", "not knowable"]
 
@@ -14,6 +14,10 @@ Solver = Callable[[str, str], Verdict]
 the question: then the gold answer was not judged."""
 
 Grid = list[list[Any]]
+
+State = TypeVar("State")
+Moves = Callable[[State], Iterable[tuple[str, State]]]
+"""From a state to each move that is possible there, and the state after it."""
 
 
 def right_if(is_right: bool) -> Verdict:
@@ -45,6 +49,28 @@ def one_of(readings: Callable[[str], set[str]]) -> Solver:
         return right_if("\n".join(lines) in readings(question))
 
     return solver
+
+
+def ways(start: State, moves: Moves[State]) -> Iterator[tuple[State, list[str]]]:
+    """Yield each state that can be reached and the moves to it, the fewest first."""
+    known: dict[State, list[str]] = {start: []}
+    waiting = [start]
+    for state in waiting:
+        yield state, known[state]
+        for move, after in moves(state):
+            if after not in known:
+                known[after] = [*known[state], move]
+                waiting.append(after)
+
+
+def followed(state: State, moves: Moves[State], path: Iterable[str]) -> State | None:
+    """Return the state at the end of a path, None where a move is not possible."""
+    for move in path:
+        possible = dict(moves(state))
+        if move not in possible:
+            return None
+        state = possible[move]
+    return state
 
 
 def found(pattern: str, text: str) -> tuple[str, ...]:
