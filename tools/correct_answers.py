@@ -1,17 +1,15 @@
 """The share of correct answers scored in full, in each formatting.
 
     python -m tools.correct_answers [--tasks gcd dice] [--items 10]
+    python -m tools.correct_answers --languages de ja
 
 The right answer to many items of each task, at its defaults and at three levels, is
-written in every way of `tools/answer_texts/formatting.py`.
-Three scorers score them:
+written in every way of `tools/answer_texts/formatting.py`, and scored by the library's
+scorer as it stands, and by ours. With the multilingual version of reasoning-gym, which
+is installed instead of the usual one, the items can be in some languages instead.
 
-- library: the library's own, with the answer as it stands;
-- exact: ours with `normalize_answers: false`;
-- normalized: ours as it is by default.
-
-Printed are the means over all tasks and those of each task, and the formatting of a
-task that `normalized` scores in full in less than 0.8 of its items.
+Printed are the means over all tasks, those of each task, and the formatting of a task
+that ours scores in full in less than 0.8 of its items. One is the bare answer, `X`.
 """
 
 from __future__ import annotations
@@ -19,13 +17,13 @@ from __future__ import annotations
 import argparse
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from rg_env.library import datasets, registry, worker_jobs
-from rg_env.reward.score import ScoringRules, as_unit
+from rg_env.reward.score import as_unit
 from tools.answer_texts.formatting import FORMATTING
 from tools.answer_texts.sampled_items import (
     SampledItem,
@@ -41,46 +39,40 @@ SEEDS_OF_A_LEVEL = 1_000_003
 DEADLINE_S = 10
 """For one answer; the value is 0 after that."""
 
-SCORERS = ("library", "exact", "normalized")
+SCORERS = ("library", "ours")
 SHOWN_BELOW = 0.8
 
 
-def _value(score: Callable[[str], Any], answer: str) -> float:
-    """Return what a scorer gives; nothing where it raises or takes too long."""
-    value = attempted(DEADLINE_S, lambda: as_unit(score(answer)))
-    return value if isinstance(value, float) else 0.0
+def by_library(item: SampledItem, answer: str) -> float:
+    dataset = datasets.scoring_dataset(item.task, item.params)
+    return as_unit(dataset.score_answer(answer, dict(item.entry)))
 
 
-def scores(item: SampledItem, texts: Iterable[str]) -> Iterator[tuple[float, ...]]:
-    """Score texts as answers to an item: yield the values of SCORERS for each."""
-    dataset, entry = datasets.scoring_dataset(item.task, item.params), dict(item.entry)
-
-    def ours(rules: ScoringRules, answer: str) -> float:
-        rows = worker_jobs.score_answers(item.task, item.params, entry, [answer], rules)
-        return rows[0][0]
-
-    scorers: tuple[Callable[[str], Any], ...] = (
-        lambda answer: dataset.score_answer(answer, entry),
-        functools.partial(ours, ScoringRules(normalize_answers=False)),
-        functools.partial(ours, ScoringRules()),
-    )
-    for text in texts:
-        yield tuple(_value(scorer, text.strip()) for scorer in scorers)
+def by_ours(item: SampledItem, answer: str) -> float:
+    rows = worker_jobs.score_answers(item.task, item.params, item.entry, [answer])
+    return rows[0][0]
 
 
-def measure(task: str, items: int) -> list[Mapping[str, Any]]:
+def is_paid(item: SampledItem, answer: str) -> list[bool]:
+    """Say whether each of SCORERS gives 1.0; it may raise, or take too long."""
+    scorers = (by_library, by_ours)
+    return [attempted(DEADLINE_S, each, item, answer) == 1.0 for each in scorers]
+
+
+def measure(task: str, items: int, languages: Sequence[str]) -> list[Mapping[str, Any]]:
     """Return for each item and formatting whether the scorers score it in full."""
     rows: list[Mapping[str, Any]] = []
-    for place, (_, params_of) in enumerate(levels_of(task)):
+    levels = [params_of for _, params_of in levels_of(task)]
+    in_languages = [lambda seed, at=one: {"languages": at} for one in languages]
+    for place, params_of in enumerate(in_languages or levels):
         first_seed = FIRST_SEED + SEEDS_OF_A_LEVEL * place
         sampled = sampled_items(task, first_seed, params_of)
         for item in itertools.islice(sampled, items):
             written = {name: write(item.right) for name, write in FORMATTING.items()}
-            texts = {name: text for name, text in written.items() if text is not None}
-            for name, values in zip(texts, scores(item, texts.values()), strict=True):
-                full = (value == 1.0 for value in values)
-                row = dict(zip(SCORERS, full, strict=True))
-                rows.append({"task": task, "formatting": name, **row})
+            for name, text in written.items():
+                if text is not None:
+                    paid = dict(zip(SCORERS, is_paid(item, text.strip()), strict=True))
+                    rows.append({"task": task, "formatting": name, **paid})
     return rows
 
 
@@ -88,17 +80,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--tasks", nargs="+", help="only these")
     parser.add_argument("--items", type=int, default=10, help="of a task and level")
+    parser.add_argument("--languages", nargs="+", default=[], help="instead of levels")
     options = parser.parse_args()
-    job = functools.partial(measure, items=options.items)
-    rows = rows_of_tasks(job, options.tasks or list(registry.describe().tasks))
+    job = functools.partial(measure, items=options.items, languages=options.languages)
+    described = registry.describe().tasks.items()
+    able = [t for t, i in described if {*options.languages} <= {*i.languages}]
+    rows = rows_of_tasks(job, options.tasks or able)
     mean = pl.col(SCORERS).mean()
     by_form = rows.group_by("task", "formatting", maintain_order=True).agg(mean)
     by_task = by_form.group_by("task", maintain_order=True).agg(mean)
-    low = by_form.filter(pl.col("normalized") < SHOWN_BELOW)
+    low = by_form.filter(pl.col("ours") < SHOWN_BELOW)
     tables = {
         "Mean of all tasks": by_task.select(mean),
         "Tasks": by_task,
-        f"In full in less than {SHOWN_BELOW} with normalized": low,
+        f"In full in less than {SHOWN_BELOW} with ours": low,
     }
     print(markdown(tables))
 

@@ -1,8 +1,8 @@
 """Wrong answers near the right one: a digit changed, a row dropped, two answers.
 
-Each change is a pure function of the right answer, another answer and a generator of
-chance; None where it does not apply. Whether what comes out is wrong is not known here:
-see `tools/answer_texts/surely_wrong.py`.
+Each change is a pure function of the right answer and a generator of chance; None where
+it does not apply. Whether what comes out is wrong is not known here: see
+`tools/answer_texts/surely_wrong.py`.
 """
 
 from __future__ import annotations
@@ -11,28 +11,30 @@ import random
 import re
 import string
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 
 from tools.answer_texts.formatting import forms_of
 
-Change = Callable[[str, str, random.Random], "str | None"]
-"""(right answer, other answer, chance) to a wrong answer."""
+Change = Callable[[str, random.Random], "str | None"]
+"""(right answer, or a part of it, chance) to a wrong one."""
 
 PartsChange = Callable[[list[str], random.Random], "list[str] | None"]
 """(parts of the right answer, chance) to those of a wrong one."""
 
+OTHER = "\0"
+"""The place of another answer in a wrong one."""
 
-def _in_one(pattern: str, change: Callable[[str, random.Random], str | None]) -> Change:
+
+def _in_one(pattern: str, change: Change) -> Change:
     """Change one of the places in an answer that a pattern finds, by chance."""
 
-    def changed(right: str, other: str, chance: random.Random) -> str | None:
+    def changed(right: str, chance: random.Random) -> str | None:
         found = list(re.finditer(pattern, right))
         if not found:
             return None
         match = chance.choice(found)
         part = change(match.group(), chance)
-        if part is None:
-            return None
-        return right[: match.start()] + part + right[match.end() :]
+        return f"{right[: match.start()]}{part}{right[match.end() :]}"
 
     return changed
 
@@ -40,7 +42,7 @@ def _in_one(pattern: str, change: Callable[[str, random.Random], str | None]) ->
 def _of_number(change: Callable[[float, str], str | None]) -> Change:
     """Change an answer that is one number."""
 
-    def changed(right: str, other: str, chance: random.Random) -> str | None:
+    def changed(right: str, chance: random.Random) -> str | None:
         if not re.fullmatch(r"[+-]?\d+(?:\.\d+)?", right) or len(right) > 15:
             return None
         return change(float(right), right)
@@ -48,10 +50,11 @@ def _of_number(change: Callable[[float, str], str | None]) -> Change:
     return changed
 
 
-def _replaced(text: str, at: int, signs: str, chance: random.Random) -> str:
-    """Put another one of some signs at a place."""
-    new = chance.choice([sign for sign in signs if sign != text[at].lower()])
-    return text[:at] + (new.upper() if text[at].isupper() else new) + text[at + 1 :]
+def _another(sign: str, chance: random.Random) -> str:
+    """Return another digit for a digit, and another letter for any other sign."""
+    signs = string.digits if sign.isdigit() else string.ascii_lowercase
+    new = chance.choice([each for each in signs if each != sign.lower()])
+    return new.upper() if sign.isupper() else new
 
 
 # -- numbers ---------------------------------------------------------------------------
@@ -59,28 +62,15 @@ def _replaced(text: str, at: int, signs: str, chance: random.Random) -> str:
 _NUMBER = r"\d+(?:\.\d+)?"
 
 
-def _other_digit(text: str, chance: random.Random) -> str:
-    at = chance.choice([i for i, char in enumerate(text) if char.isdigit()])
-    return _replaced(text, at, string.digits, chance)
-
-
-def _without_digit(text: str, chance: random.Random) -> str | None:
-    at = chance.randrange(len(text))
-    rest = text[:at] + text[at + 1 :]
-    return rest if any(map(str.isdigit, rest)) else None
-
-
-def _more(by: int) -> Callable[[str, random.Random], str]:
+def _more(by: int) -> Change:
     def change(text: str, chance: random.Random) -> str:
-        if "." not in text:
-            return str(max(0, int(text) + by)) if len(text) < 400 else text
         places = len(text.partition(".")[2])
-        return f"{float(text) + by * 10.0**-places:.{places}f}"
+        return f"{Decimal(text) + by * Decimal(10) ** -places:.{places}f}"
 
     return change
 
 
-def _flipped(right: str, other: str, chance: random.Random) -> str | None:
+def _flipped(right: str, chance: random.Random) -> str | None:
     """Give a number, or what begins with one, the other sign."""
     if not re.match(r"-?[\d.(x$\\]", right) or "\n" in right:
         return None
@@ -88,8 +78,8 @@ def _flipped(right: str, other: str, chance: random.Random) -> str | None:
 
 
 NUMBERS: Mapping[str, Change] = {
-    "another digit": _in_one(_NUMBER, _other_digit),
-    "a digit less": _in_one(_NUMBER, _without_digit),
+    "another digit": _in_one(r"\d", _another),
+    "a digit less": _in_one(r"\d(?=\d)|(?<=\d)\d", lambda digit, chance: ""),
     "a digit twice": _in_one(_NUMBER, lambda text, chance: text + text[-1]),
     "a zero more": _in_one(_NUMBER, lambda text, chance: f"{text}0"),
     "one more": _in_one(_NUMBER, _more(1)),
@@ -101,14 +91,14 @@ NUMBERS: Mapping[str, Change] = {
     "a sign inside": _in_one(
         r"(?<!^)[+-]", lambda sign, chance: "-" if sign == "+" else "+"
     ),
-    "without decimals": _of_number(
-        lambda value, text: text.partition(".")[0] if "." in text else None
-    ),
+    "without decimals": _in_one(r"\.\d+\Z", lambda decimals, chance: ""),
     "ten times": _of_number(lambda value, text: f"{value * 10:.10g}"),
     "a tenth": _of_number(lambda value, text: f"{value / 10:.10g}"),
 }
 
 # -- parts -----------------------------------------------------------------------------
+
+_WORD = r"[^\W\d_]{2,}"
 
 
 def _without_one(parts: list[str], chance: random.Random) -> list[str]:
@@ -131,7 +121,7 @@ def _two_swapped(parts: list[str], chance: random.Random) -> list[str] | None:
     return parts
 
 
-def _another(parts: list[str], chance: random.Random) -> list[str] | None:
+def _one_replaced(parts: list[str], chance: random.Random) -> list[str] | None:
     at = chance.randrange(len(parts))
     others = [part for part in parts if part != parts[at]]
     if not others:
@@ -140,16 +130,15 @@ def _another(parts: list[str], chance: random.Random) -> list[str] | None:
 
 
 def _letters(change: PartsChange) -> Change:
-    def changed(word: str, chance: random.Random) -> str:
-        return "".join(change(list(word), chance) or [])
-
-    return _in_one(r"[^\W\d_]{2,}", changed)
+    return _in_one(
+        _WORD, lambda word, chance: "".join(change(list(word), chance) or [])
+    )
 
 
 def _entries(change: PartsChange) -> Change:
     """Change the entries of an answer; what stands between them stays."""
 
-    def changed(right: str, other: str, chance: random.Random) -> str | None:
+    def changed(right: str, chance: random.Random) -> str | None:
         *parts, end = re.split(r"([^\s,\[\]{}]+)", right)
         gaps = parts[2::2]
         entries = change(parts[1::2], chance) if gaps else None
@@ -163,63 +152,50 @@ def _entries(change: PartsChange) -> Change:
 
 
 def _lines(change: PartsChange) -> Change:
-    def changed(right: str, other: str, chance: random.Random) -> str | None:
+    def changed(right: str, chance: random.Random) -> str | None:
         lines = right.split("\n")
         return "\n".join(change(lines, chance) or []) if len(lines) > 1 else None
 
     return changed
 
 
-def _another_end(right: str, other: str, chance: random.Random) -> str | None:
-    signs = string.digits if right[-1:].isdigit() else string.ascii_lowercase
-    return _replaced(right, len(right) - 1, signs, chance) if right else None
-
-
 PARTS: Mapping[str, Change] = {
-    "another letter": _in_one(
-        r"[^\W\d_]{2,}",
-        lambda word, chance: _replaced(
-            word, chance.randrange(len(word)), string.ascii_lowercase, chance
-        ),
-    ),
+    "another letter": _in_one(r"[^\W\d_](?=[^\W\d_])|(?<=[^\W\d_])[^\W\d_]", _another),
     "a letter less": _letters(_without_one),
     "a letter twice": _letters(_one_twice),
     "two letters swapped": _letters(_two_swapped),
-    "a letter more": lambda right, other, chance: f"{right}s" if right else None,
-    "the other case": lambda right, other, chance: (
+    "a letter more": lambda right, chance: f"{right}s" if right else None,
+    "the other case": lambda right, chance: (
         right.swapcase() if right.upper() != right.lower() else None
     ),
-    "one word in the other case": _in_one(
-        r"[^\W\d_]{2,}", lambda word, chance: word.swapcase()
-    ),
-    "backwards": lambda right, other, chance: right[::-1],
+    "one word in the other case": _in_one(_WORD, lambda word, chance: word.swapcase()),
+    "backwards": lambda right, chance: right[::-1],
     "two entries swapped": _entries(_two_swapped),
     "an entry less": _entries(_without_one),
     "the last entry less": _entries(lambda entries, _: entries[:-1]),
     "an entry twice": _entries(_one_twice),
-    "another entry": _entries(_another),
+    "another entry": _entries(_one_replaced),
     "the opposite order": _entries(lambda entries, _: entries[::-1]),
     "given twice": _entries(lambda entries, _: [*entries, *entries]),
     "a line less": _lines(_without_one),
     "a line twice": _lines(_one_twice),
     "lines in the opposite order": _lines(lambda lines, _: lines[::-1]),
-    "a tenth cut off": lambda right, other, chance: right[: len(right) * 9 // 10],
-    "its first half": lambda right, other, chance: right[: len(right) // 2],
-    "its first signs": lambda right, other, chance: right[:3] if right[3:] else None,
-    "another last sign": _another_end,
+    "a tenth cut off": lambda right, chance: right[: len(right) * 9 // 10],
+    "its first half": lambda right, chance: right[: len(right) // 2],
+    "its first signs": lambda right, chance: right[:3] if right[3:] else None,
+    "another last sign": _in_one(r".\Z", _another),
 }
 
 # -- two answers, words that deny, and what makes another number -----------------------
 
 
 def _filled(form: str) -> Change:
-    """Write the right answer of one line (X), or another (Y) with it or alone."""
+    """Write the right answer of one line (X), or another one (Y) with it or alone."""
 
-    def changed(right: str, other: str, chance: random.Random) -> str | None:
-        fits = other not in ("", right) if "Y" in form else "\n" not in right
-        if not right or not fits:
+    def changed(right: str, chance: random.Random) -> str | None:
+        if not right or ("Y" not in form and "\n" in right):
             return None
-        return form.replace("Y", "\0").replace("X", right).replace("\0", other)
+        return form.replace("Y", OTHER).replace("X", right)
 
     return changed
 
@@ -269,4 +245,4 @@ def other_answer(right: str, others: list[str], chance: random.Random) -> str:
     different = [other for other in others if other.casefold() != right.casefold()]
     if different:
         return chance.choice(different)
-    return _other_digit(right, chance) if any(map(str.isdigit, right)) else ""
+    return CHANGES["another digit"](right, chance) or ""

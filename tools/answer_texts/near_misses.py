@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rg_env.library import datasets, worker_jobs
 from rg_env.task_rules.rules import MOST_FOR_A_WRONG_ANSWER
-from tools.answer_texts.near_changes import CHANGES, other_answer
+from tools.answer_texts.near_changes import CHANGES, OTHER, other_answer
 from tools.answer_texts.sampled_items import SampledItem
 from tools.answer_texts.surely_wrong import is_wrong
 
@@ -54,8 +54,10 @@ def near_misses(item: SampledItem, others: list[str]) -> Iterator[tuple[str, str
     chance = random.Random(item.seed)
     for name, change in CHANGES.items():
         other = other_answer(item.right, others, chance)
-        text = (change(item.right, other, chance) or "").strip()
-        if not text or (item.task, name) in PASSED_OVER:
+        made = change(item.right, chance) or ""
+        text = made.replace(OTHER, other).strip()
+        no_other = OTHER in made and other in ("", item.right)
+        if not text or no_other or (item.task, name) in PASSED_OVER:
             continue
         is_joined = item.right in text and other in text
         if is_joined and item.task == "propositional_logic":
