@@ -10,7 +10,6 @@ import importlib
 import re
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -35,14 +34,10 @@ def example_output() -> str:
     """Return the output of the README's example of the library."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```python\n(from rg_env import.*?)```", readme, re.S)
-    with tempfile.NamedTemporaryFile("w", suffix=".py") as script:
-        script.write(example)
-        script.flush()
-        argv = [sys.executable, script.name]
-        where = {"PYTHONPATH": str(ROOT)}
-        return subprocess.run(
-            argv, env=where, stdout=subprocess.PIPE, text=True, check=True
-        ).stdout
+    argv = [sys.executable, "-c", example]
+    return subprocess.run(
+        argv, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
 
 
 def main() -> None:

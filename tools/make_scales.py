@@ -43,15 +43,15 @@ AT_ONCE = 2
 
 MEMORY_LIMIT_BYTES = 3 * 2**30
 
-MAX_HUNG_SHARE = 0.05
-MAX_FAULTY_SHARE = 0.1
-"""Items whose gold answer is not scored in full."""
-
-MAX_LOST_SHARE = 0.25
-"""Items that give no entry: each costs a draw and nothing else."""
-
-MAX_REFUSED_SHARE = 0.9
-"""Items that are made and not sampled: each costs one of a draw's many attempts."""
+TROUBLES = {
+    "hung": (0.05, "were not ready after"),
+    # Each costs a draw and nothing else.
+    "lost": (0.25, "cannot be made:"),
+    # Each is made and not sampled, and costs one of a draw's many attempts.
+    "refused": (0.9, "are not asked:"),
+    "faults": (0.1, "are wrong:"),
+}
+"""Trouble to the largest share of items that may have it, and how it is told."""
 
 MAX_MEDIAN_MS = 8_000.0
 
@@ -65,45 +65,33 @@ BUDGET_S = 120.0
 """Of making items, after which a step gets no further one."""
 
 
-@dataclasses.dataclass
 class ProbeTally:
     """What happened when items of one configuration were made.
 
     Attributes:
-        hung: Time limit to the number of items that were not ready in it.
-        lost: Reason to the number of items that the library gave up or that ended
-            their worker.
-        refused: Reason to the number of items that are not sampled.
-        faults: What is wrong with the score of a gold answer, to how often.
+        begun: The number of items.
+        made_ms: The milliseconds that each item took.
+        counts: Trouble to its reasons and how often each was met: the limit of time of
+            an item that was not ready in it, why the library gave it up or its worker
+            ended, why it is not sampled, how its gold answer is scored.
     """
 
-    made_ms: list[float] = dataclasses.field(default_factory=list)
-    hung: Counter[str] = dataclasses.field(default_factory=Counter)
-    lost: Counter[str] = dataclasses.field(default_factory=Counter)
-    refused: Counter[str] = dataclasses.field(default_factory=Counter)
-    faults: Counter[str] = dataclasses.field(default_factory=Counter)
-
-    @property
-    def begun(self) -> int:
-        given_up = self.hung + self.lost + self.refused
-        return len(self.made_ms) + given_up.total()
+    def __init__(self) -> None:
+        self.begun = 0
+        self.made_ms: list[float] = []
+        self.counts = {trouble: Counter[str]() for trouble in TROUBLES}
 
     def needs_more(self) -> bool:
         """Say whether another item may change the verdict."""
-        hung = self.hung.total()
-        if hung == self.begun >= 2 or hung > MAX_HUNG_SHARE * MAX_ITEMS:
+        hung = self.counts["hung"].total()
+        if hung == self.begun >= 2 or hung > TROUBLES["hung"][0] * MAX_ITEMS:
             return False
-        has_trouble = self.begun > len(self.made_ms) or self.faults
-        return self.begun < (MAX_ITEMS if has_trouble else NUM_ITEMS)
+        return self.begun < (MAX_ITEMS if any(self.counts.values()) else NUM_ITEMS)
 
     def reason_against(self) -> str | None:
         """Return why the configuration cannot be used, None if it can."""
-        for counted, most, what in (
-            (self.hung, MAX_HUNG_SHARE, "were not ready after"),
-            (self.lost, MAX_LOST_SHARE, "cannot be made:"),
-            (self.refused, MAX_REFUSED_SHARE, "are not asked:"),
-            (self.faults, MAX_FAULTY_SHARE, "are wrong:"),
-        ):
+        for trouble, (most, what) in TROUBLES.items():
+            counted = self.counts[trouble]
             if counted.total() > most * self.begun:
                 reason, _ = counted.most_common(1)[0]
                 return f"{counted.total()} of {self.begun} items {what} {reason}"
@@ -126,22 +114,23 @@ async def probe(pool: WorkerPool, task: str, params: Mapping[str, Any]) -> Probe
     spent_s = 0.0
     while tally.needs_more() and spent_s < BUDGET_S:
         seed = entry_seed("evaluation", f"scales/{task}", tally.begun)
+        tally.begun += 1
         try:
             took_ms, entry = await pool.run(
                 timed, task, dict(params), seed, deadline_s=DEADLINE_S
             )
         except DeadlineExceededError:
-            tally.hung[f"{DEADLINE_S:g} s"] += 1
+            tally.counts["hung"][f"{DEADLINE_S:g} s"] += 1
             spent_s += DEADLINE_S
         except (JobError, WorkerDiedError) as error:
-            given_up = tally.refused if is_unusable(error) else tally.lost
-            given_up[str(error)[:160]] += 1
+            trouble = "refused" if is_unusable(error) else "lost"
+            tally.counts[trouble][str(error)[:160]] += 1
         else:
             tally.made_ms.append(took_ms)
             spent_s += took_ms / 1000
             if solution(task, entry):
                 fault = await gold_fault(pool, task, params, entry, deadline_s=30.0)
-                tally.faults.update([fault] if fault else [])
+                tally.counts["faults"].update([fault] if fault else [])
     return tally
 
 
@@ -153,7 +142,7 @@ async def scale_of(pool: WorkerPool, task: str, digest: str) -> Scale | None:
     for step in candidates:
         tally = await probe(pool, task, step.params)
         reason = tally.reason_against()
-        print(task, step.levels, reason or "usable", dict(tally.faults), flush=True)
+        print(task, step.levels, reason or "usable", flush=True)
         if reason is None:
             median_ms = statistics.median(tally.made_ms)
             steps.append(dataclasses.replace(step, item_ms=round(median_ms, 2)))
@@ -165,14 +154,9 @@ async def scale_of(pool: WorkerPool, task: str, digest: str) -> Scale | None:
 
 def rows_of(scales: Mapping[str, Scale]) -> dict[str, dict[str, Any]]:
     """Return what the table has of each task."""
-    return {
-        task: {
-            "digests": scale.digests,
-            "steps": list(map(dataclasses.asdict, scale.steps)),
-            "skipped": list(map(dataclasses.asdict, scale.skipped)),
-        }
-        for task, scale in scales.items()
-    }
+    every = {task: dataclasses.asdict(scale) for task, scale in scales.items()}
+    names = ("digests", "steps", "skipped")
+    return {task: {n: of[n] for n in names} for task, of in every.items()}
 
 
 def with_digests(

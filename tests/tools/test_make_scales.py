@@ -6,9 +6,11 @@ from tools.make_scales import ProbeTally
 
 
 def tally(*, made, each_ms=1.0, **lost):
-    result = ProbeTally(made_ms=[each_ms] * made)
-    for kind, count in lost.items():
-        getattr(result, kind)["said"] = count
+    result = ProbeTally()
+    result.begun = 20
+    result.made_ms += [each_ms] * made
+    for trouble, count in lost.items():
+        result.counts[trouble]["said"] = count
     return result
 
 
