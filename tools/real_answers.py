@@ -7,8 +7,7 @@ CHECKOUT is one of https://github.com/open-thought/reasoning-gym-eval. The compl
 that `rescore` has scored are judged without a scorer, in worker processes: compared
 with the library's own answer or played, by `tools/answer_texts/surely_wrong.py`, or by
 a truth table. They are judged as they stand and as our normalization reads them.
-Printed are the numbers of `docs/reward_audits.md`, and for each task with a notation
-what the answers that it changes score without it. `tools/published_models.py` compares
+Printed are the numbers of `docs/reward_audits.md`. `tools/published_models.py` compares
 the models.
 """
 
@@ -16,16 +15,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import io
-import itertools
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
-from unittest import mock
 
 import polars as pl
 
@@ -34,7 +29,6 @@ from rg_env.library import datasets, worker_jobs
 from rg_env.results.samples import sample_of
 from rg_env.results.terminal import WorkProgress
 from rg_env.reward.score import ScoringRules
-from rg_env.task_rules import table
 from rg_env.task_rules.reading.formulas import as_formula, read_formula
 from rg_env.task_rules.rules import Entry
 from rg_env.workers.call import PoolError
@@ -47,13 +41,8 @@ ITEM_DEADLINE_S, ANSWER_DEADLINE_S = 60.0, 10.0
 ITEMS_AT_ONCE = 8
 LEAST_RIGHT, MOST_WRONG = 0.995, 0.001
 
-Known = tuple[bool | None, float | None]
-"""Whether an answer is right, and its score by `without_notation`."""
-
 ITEM = ("task", "config", "question", "gold")
-KNOWN = {"answer": pl.String, "right": pl.Boolean, "without": pl.Float64}
 RIGHT = pl.col("right")
-WITHOUT = pl.col("without")
 IN_FULL = 1.0 - 1e-9
 IS_PAID = pl.col("ours") >= IN_FULL
 
@@ -66,20 +55,6 @@ def _follows(entry: Entry, answer: str) -> bool:
     for premise in read:
         known &= premise.rows if premise else every
     return bool(formula and formula.rows != every and not known & ~formula.rows)
-
-
-def without_notation(
-    task: str, params: Mapping[str, Any], entry: Entry, answers: Sequence[str]
-) -> list[float | None]:
-    """Score answers without the notation of their task; None where it changes none."""
-    rules = ScoringRules()
-    written = list(map(rules.normalizer(task, entry), answers))
-    bare = dataclasses.replace(table.rules_of(task), notation=None)
-    with mock.patch.dict(table.TABLE, {task: bare}):
-        plain = list(map(rules.normalizer(task, entry), answers))
-        rows = worker_jobs.score_answers(task, params, entry, answers, rules)
-    columns = zip(written, plain, rows, strict=True)
-    return [None if w == p else row[0] for w, p, row in columns]
 
 
 def verdicts(task: str, entry: Entry, answers: Sequence[str]) -> list[bool | None]:
@@ -101,50 +76,45 @@ def verdicts(task: str, entry: Entry, answers: Sequence[str]) -> list[bool | Non
 
 def judge(
     task: str, config: str, question: str, gold: str, answers: Sequence[str]
-) -> list[Known]:
-    """Return what is known of answers to one item; the job of a worker."""
-    params = json.loads(config)
+) -> list[bool | None]:
+    """Return the verdicts on answers to one item; the job of a worker."""
     with contextlib.redirect_stdout(io.StringIO()):
         made = datasets.dataset_entries(task, config)
         same = [e for e in made if e is not None and e["question"] == question]
         # Items of one question may have several reference answers.
         entry = next((e for e in same if e["answer"] == json.loads(gold)), same[0])
-        del params["seed"], params["size"]
-        right = verdicts(task, entry, answers)
-        without = without_notation(task, params, entry, answers)
-    return list(zip(right, without, strict=True))
+        return verdicts(task, entry, answers)
 
 
 async def _of_item(
     pool: WorkerPool, item: Sequence[str], answers: Sequence[str]
-) -> list[Known]:
+) -> list[bool | None]:
     """Judge the answers to an item together, alone where they take too long."""
     limit_s = ITEM_DEADLINE_S if len(answers) > 1 else ANSWER_DEADLINE_S
     try:
         return await pool.run(judge, *item, answers, deadline_s=limit_s)
     except PoolError:
         if len(answers) == 1:
-            return [(None, None)]
+            return [None]
     return [(await _of_item(pool, item, [answer]))[0] for answer in answers]
 
 
 async def judged(pool: WorkerPool, answers: pl.DataFrame) -> pl.DataFrame:
-    """Return the table of `read` with what is known of each answer."""
+    """Return the table of `read` with a verdict on each answer."""
     places = asyncio.Semaphore(ITEMS_AT_ONCE)
     texts = pl.col("answer").unique(maintain_order=True)
-    items = answers.group_by(ITEM, maintain_order=True).agg(texts).rows()
+    items = answers.group_by(ITEM, maintain_order=True).agg(texts)
 
-    async def one(*item: str, answers: Sequence[str]) -> Iterable[tuple[Any, ...]]:
+    async def verdicts_on(*item: str, answers: Sequence[str]) -> list[bool | None]:
         async with places:
-            known = await _of_item(pool, item, answers)
+            found = await _of_item(pool, item, answers)
         progress.advance()
-        pairs = zip(answers, known, strict=True)
-        return [(*item, answer, *of_answer) for answer, of_answer in pairs]
+        return found
 
     with WorkProgress("judge", len(items), "items") as progress:
-        done = await asyncio.gather(*(one(*i, answers=texts) for *i, texts in items))
-    schema = dict.fromkeys(ITEM, pl.String) | KNOWN
-    known = pl.DataFrame(itertools.chain(*done), schema, orient="row")
+        jobs = [verdicts_on(*item, answers=texts) for *item, texts in items.rows()]
+        right = pl.Series(await asyncio.gather(*jobs), dtype=pl.List(pl.Boolean))
+    known = items.with_columns(right=right).explode("answer", "right")
     return answers.join(known, on=[*ITEM, "answer"])
 
 
@@ -183,19 +153,6 @@ def judgement(answers: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([answers.select(task=pl.lit("all"), **counts), off])
 
 
-def notations(answers: pl.DataFrame) -> pl.DataFrame:
-    """Return what each task's notation changes, and what would change without it."""
-    is_saved = IS_PAID & (WITHOUT < IN_FULL)
-    counts = {
-        "right": RIGHT.sum(),
-        "changed by its notation": WITHOUT.count(),
-        "right ones lost without": (is_saved & RIGHT).sum(),
-        "wrong ones": (is_saved & ~RIGHT).sum(),
-    }
-    found = answers.group_by("task").agg(**counts).sort("task")
-    return found.filter(pl.col("changed by its notation") > 0)
-
-
 def main() -> int:
     logs.set_levels(False, quiet_framework=True)
     with Path(sys.argv[1]).open("rb") as lines:
@@ -205,7 +162,7 @@ def main() -> int:
     with contextlib.closing(WorkerPool(os.cpu_count() or 1, preload=preload)) as pool:
         answers = shutdown.run(judged(pool, answers))
     off = f"Tasks below {LEAST_RIGHT} or above {MOST_WRONG}, or with nothing known"
-    print(markdown({off: judgement(answers), "Notations": notations(answers)}))
+    print(markdown({off: judgement(answers)}))
     return 0
 
 

@@ -66,28 +66,11 @@ def cells_of(text):
     return " ".join(text.replace("|", "").split())
 
 
-def answers_of(*rows):
-    return pl.DataFrame(rows, ["task", "right", "ours", "without"], orient="row")
-
-
 @pytest.mark.parametrize(("right", "ours"), [(True, 0.1), (False, 1.0)])
 def test_a_task_is_named_that_the_judge_contradicts(right, ours):
-    rows = command.judgement(answers_of(("gcd", right, ours, None))).rows()
+    answers = pl.DataFrame({"task": ["gcd"], "right": [right], "ours": [ours]})
+    rows = command.judgement(answers).rows()
     assert ("gcd", *((1, 1, 0, 0, 0) if right else (0, 0, 1, 1, 0))) in rows
-
-
-def test_what_a_notation_changes_is_counted_with_what_it_saves():
-    right, wrong = ("gcd", True, 1.0, 0.2), ("gcd", False, 1.0, 0.0)
-    answers = answers_of(right, right, wrong, ("gcd", True, 1.0, None))
-    assert command.notations(answers).rows() == [("gcd", 3, 3, 2, 1)]
-
-
-def test_an_answer_is_scored_without_the_notation_of_its_task():
-    solution = {"anagrams": [["ab", "ba"]], "solution": [["ab", "ba"]]}
-    entry = {"question": "?", "answer": '[["ab", "ba"]]', "metadata": solution}
-    answers = ["[['ab', 'ba']]", '[["ab", "ba"]]']
-    found = command.without_notation("group_anagrams", {}, entry, answers)
-    assert found == [0.0, None]
 
 
 def test_conclusions_are_judged_by_a_truth_table():

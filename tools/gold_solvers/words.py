@@ -10,7 +10,6 @@ import random
 import re
 from collections import Counter
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 from rg_env.task_rules.code.codeio import is_same
@@ -43,41 +42,32 @@ def _palindrome(question: str, gold: str) -> Verdict:
     return right_if(gold == gold[::-1] and sorted(gold) == sorted(letters))
 
 
+def _parts(text: str) -> list[list[str]]:
+    """Return each way to divide a text into palindromes."""
+    if not text:
+        return [[]]
+    starts = (text[:end] for end in range(1, len(text) + 1))
+    palindromes = [start for start in starts if start == start[::-1]]
+    return [[p, *rest] for p in palindromes for rest in _parts(text[len(p) :])]
+
+
 def _partitions(question: str, gold: str) -> Verdict:
     text = found(r"into palindromes: (\w+)", question)[0]
-
-    @cache
-    def parts(start: int) -> list[list[str]]:
-        if start == len(text):
-            return [[]]
-        return [
-            [text[start:end], *rest]
-            for end in range(start + 1, len(text) + 1)
-            if text[start:end] == text[start:end][::-1]
-            for rest in parts(end)
-        ]
-
-    return right_if(sorted(json.loads(gold)) == sorted(parts(0)))
+    return right_if(sorted(json.loads(gold)) == sorted(_parts(text)))
 
 
 def _cryptarithm(question: str, gold: str) -> Verdict:
-    pairs = [found(r"^\s*([A-Z])\s*=\s*(\d)\s*$", part) for part in gold.split(",")]
-    values = {letter: int(digit) for letter, digit in pairs}
-    if len(values) < len(set(pairs)):
-        return "refuted"
-    *terms, total = re.findall(
+    words = re.findall(
         r"^[+\s]*([A-Z]+)$", found(r"cryptarithm:(.*?)Each letter", question)[0], re.M
     )
-
-    def number(word: str) -> int:
-        return int("".join(str(values[c]) for c in word))
-
-    letters = set("".join([*terms, total]))
+    pairs = {found(r"^\s*([A-Z])\s*=\s*(\d)\s*$", part) for part in gold.split(",")}
+    letters, digits = map("".join, zip(*pairs, strict=True))
+    numbers = [word.translate(str.maketrans(letters, digits)) for word in words]
     return right_if(
-        set(values) == letters
-        and len({values[c] for c in letters}) == len(letters)
-        and all(values[word[0]] for word in [*terms, total])
-        and sum(map(number, terms)) == number(total)
+        sorted(letters) == sorted({*"".join(words)})
+        and len({*digits}) == len(digits)
+        and all(number[0] != "0" for number in numbers)
+        and sum(map(int, numbers[:-1])) == int(numbers[-1])
     )
 
 
