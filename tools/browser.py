@@ -27,13 +27,14 @@ OPTIONS = (
     "--disable-dev-shm-usage",
 )
 
+SAYING = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
+"""Events of the console; one without a level is an error."""
+
 
 def find_browser() -> str:
     """Return the path of a browser, or raise `FileNotFoundError`."""
-    for name in BROWSERS:
-        path = shutil.which(name)
-        if path is not None:
-            return path
+    for path in filter(None, map(shutil.which, BROWSERS)):
+        return path
     raise FileNotFoundError(
         f"no browser is on PATH: looked for {', '.join(BROWSERS)}; install chromium"
     )
@@ -111,11 +112,8 @@ class Browser:
             raise AssertionError(f"a dialog: {params['message']}")
         if event == "Network.requestWillBeSent":
             self.requests.append(params["request"]["url"])
-        if (
-            event == "Runtime.exceptionThrown"
-            or (event == "Runtime.consoleAPICalled" and params["type"] == "error")
-            or (event == "Log.entryAdded" and params["entry"]["level"] == "error")
-        ):
+        level = params.get("type") or params.get("entry", {"level": "error"})["level"]
+        if event in SAYING and level == "error":
             self.errors.append(str(params))
 
     def open(self, page: Path) -> None:

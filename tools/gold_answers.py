@@ -3,12 +3,13 @@
     python -m tools.gold_answers [--tasks syllogism ...] [--items 40]
 
 Items are made at the library's defaults and at the levels 0, 0.5 and 1 of the scale.
-The solvers in `gold_solvers` read the text of a question and say of the gold answer
-that it is right, refuted, not the only right one although the scorer takes no other, or
-cannot be known from the question; or that it was not judged. There is one for each task
-in which something was found, and for tasks whose answers it judges elsewhere, because
-they have several. Beside that stands what the environment does: whether a check of the
-task's row keeps the item from being sampled. Of both together two numbers follow:
+The solvers in `gold_solvers` read the text of a question and say whether the gold
+answer is right; some questions they cannot read. They reject an answer that is wrong,
+that is not the only right one although the scorer takes no other, or that the question
+does not tell. There is one for each task in which something was found, and for tasks
+whose answers it judges elsewhere, because they have several. Beside that stands what
+the environment does: whether a check of the task's row keeps the item from being
+sampled. Of both together two numbers follow:
 
 - sampled: items that are sampled although the solver rejects their gold answer;
 - needless: items that are not sampled although the solver finds them right, with those
@@ -37,15 +38,16 @@ FIRST_SEED = 7_000_000
 LIMIT_S = 5
 """For making an item, and for judging it."""
 
-REJECTED = ("refuted", "not unique", "not knowable")
 IS_FAULTY = pl.col("is_faulty")
-VERDICT = pl.col("verdict")
+IS_RIGHT = pl.col("is_right")
 COUNTS = {
     "items": pl.len(),
-    **{said: VERDICT.eq(said).sum() for said in ("right", *REJECTED, "not judged")},
+    "right": IS_RIGHT.sum(),
+    "rejected": (~IS_RIGHT).sum(),
+    "not judged": IS_RIGHT.null_count(),
     "not scored": IS_FAULTY.sum(),
-    "sampled": (VERDICT.is_in(REJECTED) & ~IS_FAULTY).sum(),
-    "needless": ((VERDICT == "right") & IS_FAULTY).sum(),
+    "sampled": (~IS_RIGHT & ~IS_FAULTY).sum(),
+    "needless": (IS_RIGHT & IS_FAULTY).sum(),
 }
 
 
@@ -59,18 +61,15 @@ def judge(task: str, items: int) -> list[Mapping[str, Any]]:
             if isinstance(entry, Exception):
                 continue
             gold = str(solution(task, entry))
-            verdict = attempted(LIMIT_S, SOLVERS[task], entry["question"], gold)
             # A solver that cannot read a question raises an error.
-            said = "not judged" if isinstance(verdict, Exception) else verdict
-            is_faulty = fault_of(task, entry) is not None
-            rows.append(
-                {
-                    "task": task,
-                    "level": level,
-                    "verdict": said,
-                    "is_faulty": is_faulty,
-                }
-            )
+            is_right = attempted(LIMIT_S, SOLVERS[task], entry["question"], gold)
+            row = {
+                "task": task,
+                "level": level,
+                "is_right": None if isinstance(is_right, Exception) else is_right,
+                "is_faulty": fault_of(task, entry) is not None,
+            }
+            rows.append(row)
     return rows
 
 

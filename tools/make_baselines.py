@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import dataclasses
 import json
 import math
 import statistics
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from rg_env.library import worker_jobs
 from rg_env.library.baselines import TABLE
@@ -26,7 +25,7 @@ from rg_env.library.installed_library import DEADLINE_S, read_library
 from rg_env.library.scales import Scale
 from rg_env.library.scales import load_shipped as load_scales
 from rg_env.reward.score import ScoringRules
-from rg_env.stream.group_scorer import GroupScorer, ScoringUnavailableError
+from rg_env.stream.group_scorer import GroupScorer
 from rg_env.stream.item import Item
 from rg_env.stream.sampler import entry_seed
 from rg_env.workers.call import DeadlineExceededError, JobError, WorkerDiedError
@@ -112,8 +111,7 @@ def _finalists(found: Mapping[str, ExpectedScore]) -> list[str]:
     return [name for name, one in found.items() if one.mean >= WORTH_MEASURING]
 
 
-@dataclasses.dataclass(frozen=True)
-class ExpectedScore:
+class ExpectedScore(NamedTuple):
     """The mean score of a strategy and its standard error.
 
     An item that it says nothing of counts as 0.
@@ -183,21 +181,16 @@ def guesses(
 
 async def item_scores(
     pool: WorkerPool, items: Sequence[Item], answers_of: AnswersOf
-) -> list[tuple[Item, dict[str, float]]]:
-    """Have strategies answer items; one that workers gave no score has no part."""
+) -> list[dict[str, float]]:
+    """Have strategies answer items; return what each scores on each item."""
     scorer = GroupScorer(pool, SCORING_DEADLINE_S, ScoringRules())
 
-    async def of(item: Item) -> dict[str, float] | None:
+    async def of(item: Item) -> dict[str, float]:
         said = answers_of(item)
-        try:
-            scores = await scorer.score_group(item, item.entry, [*said.values()])
-        except ScoringUnavailableError:
-            return None
+        scores = await scorer.score_group(item, item.entry, [*said.values()])
         return dict(zip(said, (score.value for score in scores), strict=True))
 
-    scored = await asyncio.gather(*map(of, items))
-    pairs = zip(items, scored, strict=True)
-    return [(item, scores) for item, scores in pairs if scores is not None]
+    return await asyncio.gather(*map(of, items))
 
 
 async def expected_scores(
@@ -207,9 +200,9 @@ async def expected_scores(
 
     Returns:
         Every strategy that said anything to what it scores, the best first, and of
-        equals those that stand first. An item that workers gave no score has no part.
+        equals those that stand first.
     """
-    found = [scores for _, scores in await item_scores(pool, items, answers_of)]
+    found = await item_scores(pool, items, answers_of)
     names = dict.fromkeys(name for scores in found for name in scores)
     by_name = {}
     for name in names:
@@ -230,7 +223,8 @@ async def measure(pool: WorkerPool, cell: Cell) -> Baseline | None:
         return None
     learning = await make_items(pool, cell, int(LEARNED_ON * share), "learned")
     scored = await item_scores(pool, learning, guesses(known))
-    forest = Forest([(item.question, scores) for item, scores in scored])
+    questions = (item.question for item in learning)
+    forest = Forest([*zip(questions, scored, strict=True)])
     chosen_on = int(CHOSEN_ON * share)
     items = await make_items(
         pool, cell, chosen_on + int(MEASURED_ON * share), "measured"

@@ -67,9 +67,6 @@ def _make(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        find_browser()
-    except FileNotFoundError as error:
-        sys.exit(f"error: {error}")
+    find_browser()  # before the runs
     with tempfile.TemporaryDirectory() as name:
         _make(Path(name))

@@ -38,8 +38,7 @@ from rg_env.workers.call import DeadlineExceededError, JobError, WorkerDiedError
 from rg_env.workers.worker_pool import WorkerPool
 from tools.tables import table_text
 
-AT_ONCE = 2
-"""Steps that are probed at the same time."""
+WORKERS = 2
 
 MEMORY_LIMIT_BYTES = 3 * 2**30
 
@@ -179,13 +178,7 @@ def with_digests(
 
 async def _make(names: Sequence[str]) -> ShippedScales:
     preload = (*worker_jobs.PRELOAD, "tools.make_scales")
-    pool = WorkerPool(AT_ONCE, memory_limit_bytes=MEMORY_LIMIT_BYTES, preload=preload)
-    gate = asyncio.Semaphore(AT_ONCE)
-
-    async def made(task: str) -> Scale | None:
-        async with gate:
-            return await scale_of(pool, task, digests[task])
-
+    pool = WorkerPool(WORKERS, memory_limit_bytes=MEMORY_LIMIT_BYTES, preload=preload)
     try:
         described = await read_library(pool)
         infos = described.tasks.values()
@@ -194,7 +187,7 @@ async def _make(names: Sequence[str]) -> ShippedScales:
         ]
         job = worker_jobs.curriculum_digests
         digests = await pool.run(job, tasks, deadline_s=LIBRARY_S)
-        found = await asyncio.gather(*map(made, tasks))
+        found = await asyncio.gather(*(scale_of(pool, t, digests[t]) for t in tasks))
     finally:
         pool.close()
     made_scales = {scale.task: scale for scale in found if scale is not None}

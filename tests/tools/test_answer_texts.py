@@ -62,11 +62,11 @@ def test_the_rules_of_a_task_refuse_what_is_no_answer(task):
 def test_cars_that_cannot_move_free_nobody():
     params_of = dict(levels_of("rush_hour"))["0"]
     item = next(sampled_items("rush_hour", 4, params_of))
-    config = item.entry["metadata"]["board_config"]
-    moves = car_moves(config)
+    metadata = item.entry["metadata"]
+    moves = car_moves(metadata["board_config"])
     assert moves is not None
-    assert frees_the_car(config, moves)
-    assert not frees_the_car(config, f"A+4 {moves}")
+    assert frees_the_car(metadata, moves)
+    assert not frees_the_car(metadata, f"A+4 {moves}")
 
 
 def test_formatting_is_paid_by_our_scorer_and_not_by_the_library_s():

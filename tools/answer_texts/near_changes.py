@@ -70,13 +70,6 @@ def _more(by: int) -> Change:
     return change
 
 
-def _flipped(right: str, chance: random.Random) -> str | None:
-    """Give a number, or what begins with one, the other sign."""
-    if not re.match(r"-?[\d.(x$\\]", right) or "\n" in right:
-        return None
-    return right[1:] if right.startswith("-") else f"-{right}"
-
-
 NUMBERS: Mapping[str, Change] = {
     "another digit": _in_one(r"\d", _another),
     "a digit less": _in_one(r"\d(?=\d)|(?<=\d)\d", lambda digit, chance: ""),
@@ -87,7 +80,9 @@ NUMBERS: Mapping[str, Change] = {
     "two more": _in_one(_NUMBER, _more(2)),
     "1 % more": _of_number(lambda value, text: f"{value * 1.01:.10g}"),
     "one hundredth more": _of_number(lambda value, text: f"{value + 0.01:.4f}"),
-    "another sign": _flipped,
+    "another sign": _in_one(
+        r"\A-?(?=[\d.(x$\\].*\Z)", lambda sign, chance: "" if sign else "-"
+    ),
     "a sign inside": _in_one(
         r"(?<!^)[+-]", lambda sign, chance: "-" if sign == "+" else "+"
     ),
@@ -164,7 +159,7 @@ PARTS: Mapping[str, Change] = {
     "a letter less": _letters(_without_one),
     "a letter twice": _letters(_one_twice),
     "two letters swapped": _letters(_two_swapped),
-    "a letter more": lambda right, chance: f"{right}s" if right else None,
+    "a letter more": lambda right, chance: f"{right}s",
     "the other case": lambda right, chance: (
         right.swapcase() if right.upper() != right.lower() else None
     ),

@@ -15,9 +15,6 @@ from tools.answer_texts.near_changes import CHANGES, OTHER, other_answer
 from tools.answer_texts.sampled_items import SampledItem
 from tools.answer_texts.surely_wrong import is_wrong
 
-NEAR_ENOUGH = {"coin_flip": "a number within 0.0001 of the probability is right"}
-"""Tasks of which the library's own scorer of the plain text tells what is right."""
-
 PASSED_OVER: Mapping[tuple[str, str], str] = {
     ("shortest_path", "a tenth cut off"): "the `u` that is left of `up` says up",
     ("shortest_path", "a letter less"): "the same",
@@ -40,7 +37,8 @@ OTHER_ALONE = ("Y", "Answer: Y")
 
 def _is_wrong_for_sure(item: SampledItem, text: str) -> bool:
     wrong = is_wrong(item, text)
-    if wrong is not None and not (wrong and item.task in NEAR_ENOUGH):
+    # In coin_flip, a number within 0.0001 of the probability is right.
+    if wrong is not None and not (wrong and item.task == "coin_flip"):
         return wrong
     try:
         scorer = datasets.scoring_dataset(item.task, item.params).score_answer

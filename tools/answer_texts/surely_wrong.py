@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from math import trunc
 from typing import Any
@@ -32,20 +32,15 @@ def _to_what_is_shown(metadata: Metadata, answer: str) -> bool:
     return round(float(answer.replace(",", "")), 5) == round(shown, 5)
 
 
-def _same_numbers(metadata: Metadata, answer: str) -> bool:
-    given = sorted(map(float, answer.split(",")))
-    gold = sorted(map(float, metadata["real_solutions"]))
-    return given == gold or (len(given) == len(gold) and _cut_off(metadata, given))
-
-
-def _cut_off(metadata: Metadata, given: Sequence[float]) -> bool:
+def _same_roots(metadata: Metadata, answer: str) -> bool:
     """Say whether roots are rounded to four places, or down, as the question says."""
+    given = sorted(map(float, answer.split(",")))
+    if given == sorted(map(float, metadata["real_solutions"])):
+        return True
     polynomial = parse_expr(metadata["polynomial_expr"])
     roots = sorted({float(root) for root in real_roots(polynomial)})
     places = [{round(r, 4), trunc(r * 10_000) / 10_000} for r in roots]
-    return len(roots) == len(given) and all(
-        number in right for number, right in zip(given, places, strict=True)
-    )
+    return len(roots) == len(given) and all(map(set.__contains__, places, given))
 
 
 def _same_factors(metadata: Metadata, answer: str) -> bool:
@@ -74,11 +69,9 @@ UNKNOWN = frozenset(("boxnet", "propositional_logic", "rubiks_cube", "word_ladde
 RULES: Mapping[str, Rule] = {
     "knights_knaves": _roles,
     "number_format": _to_what_is_shown,
-    "polynomial_equations": _same_numbers,
+    "polynomial_equations": _same_roots,
     "prime_factorization": _same_factors,
-    "rush_hour": lambda metadata, answer: frees_the_car(
-        metadata["board_config"], answer
-    ),
+    "rush_hour": frees_the_car,
 }
 """Task to the rule that reads the metadata of its items."""
 
@@ -103,9 +96,6 @@ def is_right(item: SampledItem, answer: str) -> bool | None:
     # Who cannot read the right answer knows nothing of others.
     if item.task in UNKNOWN or not _passes(item, item.right):
         return None
-    presses = [len(re.findall(r"[^\s→]", text)) for text in (answer, item.right)]
-    if item.task == "quantum_lock" and presses[0] > presses[1]:
-        return False
     return _passes(item, answer.strip())
 
 
@@ -113,7 +103,7 @@ def _passes(item: SampledItem, answer: str) -> bool:
     try:
         if item.task in RULES:
             return RULES[item.task](item.entry["metadata"], answer)
-        return SOLVERS[item.task](item.entry["question"], answer) != "refuted"
+        return SOLVERS[item.task](item.entry["question"], answer)
     except Exception:  # noqa: BLE001 - what cannot be read raises anything
         return False
 

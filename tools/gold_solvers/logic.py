@@ -6,17 +6,14 @@ import ast
 import json
 import re
 from collections.abc import Collection, Iterator
-from itertools import compress, product
+from itertools import compress, product, takewhile
 
 from tools.gold_solvers.reading import (
     Solver,
-    Verdict,
     computed,
     followed,
     found,
     integers,
-    one_among,
-    right_if,
     ways,
 )
 
@@ -29,7 +26,7 @@ _WORLDS = [set(compress(_KINDS, chosen)) for chosen in product((False, True), re
 """The kinds of things that there may be."""
 
 
-def _syllogism(question: str, gold: str) -> Verdict:
+def _syllogism(question: str, gold: str) -> bool:
     lines = r"^(?:\d\. )?(All|No|Some) (.*?) are (not )?(\w[\w ]*)"
     *premises, conclusion = statements = re.findall(lines, question, re.M)
     terms = sorted({t for _, a, _, b in statements for t in (a, b)})
@@ -46,23 +43,22 @@ def _syllogism(question: str, gold: str) -> Verdict:
         "Yes" if all(holds(conclusion, world) for world in possible) else "No"
         for possible in (worlds, inhabited)
     }
-    return one_among(answers, gold)
+    return answers == {gold}
 
 
 # -- others ----------------------------------------------------------------------------
 
 
-def _aiw(question: str, gold: str) -> Verdict:
+def _aiw(question: str, gold: str) -> bool:
     numbers = integers(question)
     if "Matilda" in question:
         # Of her own circle all women but herself, and of the other as many less one.
-        return right_if(int(gold) == numbers[1] + numbers[3] - 1)
+        return int(gold) == numbers[1] + numbers[3] - 1
     # Where she has one brother, he has none.
     asks_for_his = f"{question.split()[0]}'s brother" in question
-    if re.search(r"\b1 brothers", question) and not asks_for_his:
-        return "not knowable"
+    is_known = asks_for_his or not re.search(r"\b1 brothers", question)
     sisters = found(r"(\d+) (?:sisters|female friends)", question)[0]
-    return right_if(int(gold) == int(sisters) + 1)
+    return is_known and int(gold) == int(sisters) + 1
 
 
 Cube = frozenset[tuple[str, str]]
@@ -82,7 +78,7 @@ def _turn(cube: Cube, side: str) -> Cube:
     return frozenset((place_of.get(at, at), color) for at, color in cube)
 
 
-def _cube(question: str, gold: str) -> Verdict:
+def _cube(question: str, gold: str) -> bool:
     told = re.findall(r"- an? (\w+) (\w+) side", question)
     cubes = {frozenset((side, color) for color, side in told)}
     story = question.split("bottom side\n", 1)[-1]
@@ -100,10 +96,10 @@ def _cube(question: str, gold: str) -> Verdict:
         else:
             cubes = {_turn(cube, side) for cube in cubes}
     asked = found(r"color of the (\w+) side", story)[0]
-    return one_among({dict(cube)[asked] for cube in cubes}, gold)
+    return {dict(cube)[asked] for cube in cubes} == {gold}
 
 
-def _lock(question: str, gold: str) -> Verdict:
+def _lock(question: str, gold: str) -> bool:
     begin, target = found(r"Start: (-?\d+) .*?Target: (-?\d+)", question)
     buttons = re.findall(r"^(\w): (\w+) (-?\d+) \(when (\w+)\)", question, re.M)
 
@@ -119,50 +115,42 @@ def _lock(question: str, gold: str) -> Verdict:
     names = re.findall(r"[^\s→]", gold)
     end = followed(start, moves, names)
     if end is None or end[0] != int(target):
-        return "refuted"
-    for state, path in ways(start, moves):
-        if len(path) == len(names):
-            break
-        if state[0] == int(target):
-            # The question lets a button be pressed that only toggles the light.
-            return "not knowable"
-    return "right"
+        return False
+    # The question lets a button be pressed that only toggles the light.
+    shorter = takewhile(lambda way: len(way[1]) < len(names), ways(start, moves))
+    return all(state[0] != int(target) for state, _ in shorter)
 
 
-def _jugs(question: str, gold: str) -> Verdict:
+def _jugs(question: str, gold: str) -> bool:
     sizes = {n: int(v) for n, v in re.findall(r"([A-Z]):(\d+)", question)}
     target = int(found(r"target is: (\d+)", question)[0])
     held = dict.fromkeys(sizes, 0)
     for move in json.loads(gold):
         how, which = move.split()
-        if how == "fill":
-            held[which] = sizes[which]
-        elif how == "empty":
-            held[which] = 0
-        elif how != "pour":
-            raise ValueError(f"another move: {move}")
-        else:
+        if how == "pour":
             a, b = which.split("->")
             poured = min(held[a], sizes[b] - held[b])
             held[a] -= poured
             held[b] += poured
-    return right_if(target in held.values())
+        else:
+            held[which] = {"fill": sizes[which], "empty": 0}[how]
+    return target in held.values()
 
 
 _MOVE = r"\AMove disk (\d+) from Peg (\d+) to Peg (\d+)\Z"
 
 
-def _hanoi(question: str, gold: str) -> Verdict:
+def _hanoi(question: str, gold: str) -> bool:
     disks, pegs = map(int, found(r"with (\d+) disks and (\d+) pegs", question))
     start, end = map(int, found(r"from Peg (\d+) to Peg (\d+)", question))
-    towers: dict[int, list[int]] = {peg: [] for peg in range(1, pegs + 1)}
-    towers[start] = list(range(disks, 0, -1))
+    at = dict.fromkeys(range(1, disks + 1), start)
     for line in gold.splitlines():
         disk, a, b = map(int, found(_MOVE, line))
-        if towers[a][-1:] != [disk] or (towers[b] and towers[b][-1] < disk):
-            return "refuted"
-        towers[b].append(towers[a].pop())
-    return right_if(len(towers[end]) == disks)
+        smaller = {at[each] for each in range(1, disk)}
+        if at[disk] != a or smaller & {a, b} or not 0 < b <= pegs:
+            return False
+        at[disk] = b
+    return {*at.values()} == {end}
 
 
 def _mahjong(question: str) -> str:
@@ -184,13 +172,13 @@ def _mahjong(question: str) -> str:
     return result
 
 
-def _colors(question: str, gold: str) -> Verdict:
+def _colors(question: str, gold: str) -> bool:
     vertices, edges, colors = (
         ast.literal_eval(found(rf"{name}: (\[.*?\])", question)[0])
         for name in ("Vertices", "Edges", "colors")
     )
     told = {int(k): v for k, v in json.loads(gold).items()}
-    return right_if(
+    return (
         all(told[a] != told[b] for a, b in edges)
         and set(told.values()) <= set(colors)
         and set(told) == set(vertices)
@@ -205,54 +193,52 @@ _WOMEN = """
 _EITHER = "Nova Sage River Winter Sky Rain Logan Kai Jayden Zion Phoenix Atlas"
 
 
-def _family(question: str, gold: str) -> Verdict:
+def _family(question: str, gold: str) -> bool:
     """Judge the relation, and the sex where the name tells it."""
     story, asked = question.rsplit("\n\n", 1)
     one, other = found(r"is (\w+)(?: related)? to (\w+)", asked)
     spouse: dict[str, str] = {}
-    parents: dict[str, set[str]] = {}
-    for couple in re.finditer(
+    parents: dict[str, tuple[str, str]] = {}
+    for man, woman, children in re.findall(
         r"(\w+) is married to (\w+)\."
         r"(?: They have (?:a child|children) called ([^.]*)\.)?",
         story,
     ):
-        man, woman, children = couple.groups()
         spouse[man], spouse[woman] = woman, man
-        for child in re.findall(r"\w+", (children or "").replace(" and ", " ")):
-            parents.setdefault(child, set()).update((man, woman))
+        for child in re.findall(r"\w+", children.replace(" and ", " ")):
+            parents[child] = (man, woman)
 
     def up(name: str, times: int) -> set[str]:
-        names = {name}
-        for _ in range(times):
-            names = {p for each in names for p in parents.get(each, ())}
-        return names
+        if not times:
+            return {name}
+        return set().union(*(up(each, times - 1) for each in parents.get(name, ())))
 
-    siblings = bool(parents.get(one)) and parents.get(one) == parents.get(other)
-    kinds = {
-        ("mother", "father"): one in up(other, 1),
-        ("daughter", "son"): other in up(one, 1),
-        ("wife", "husband"): spouse.get(one) == other,
-        ("sister", "brother"): siblings,
-        ("grandmother", "grandfather"): one in up(other, 2),
-        ("granddaughter", "grandson"): other in up(one, 2),
-        ("aunt", "uncle"): bool(up(one, 1) & up(other, 2)) and one not in up(other, 1),
-        ("niece", "nephew"): bool(up(other, 1) & up(one, 2))
-        and other not in up(one, 1),
-        ("cousin", "cousin"): bool(up(one, 2) & up(other, 2)) and not siblings,
-        ("mother-in-law", "father-in-law"): one in up(spouse.get(other, ""), 1),
-        ("daughter-in-law", "son-in-law"): other in up(spouse.get(one, ""), 1),
-    }
-    words = next(words for words, is_so in kinds.items() if is_so)
+    partner, their_partner = spouse.get(one, ""), spouse.get(other, "")
+    relatives = (
+        (one, 0, other, 1, "mother father"),
+        (one, 1, other, 0, "daughter son"),
+        (one, 0, their_partner, 0, "wife husband"),
+        (one, 1, other, 1, "sister brother"),
+        (one, 0, other, 2, "grandmother grandfather"),
+        (one, 2, other, 0, "granddaughter grandson"),
+        (one, 1, other, 2, "aunt uncle"),
+        (one, 2, other, 1, "niece nephew"),
+        (one, 2, other, 2, "cousin cousin"),
+        (one, 0, their_partner, 1, "mother-in-law father-in-law"),
+        (partner, 1, other, 0, "daughter-in-law son-in-law"),
+    )
+    kinds = (kind for a, m, b, n, kind in relatives if up(a, m) & up(b, n))
+    words = next(kinds).split()
     if one in _EITHER.split() and gold in words:
-        return "not knowable"
-    return right_if(gold == words[one not in _WOMEN.split()])
+        return False
+    return gold == words[one not in _WOMEN.split()]
 
 
-def _needle(question: str, gold: str) -> Verdict:
+def _needle(question: str, gold: str) -> bool:
     stack, said = found(r"(.*)\nWho (.*)\? Reply only", question)
     sentences = re.split(r"\.\s+", stack)
     names = [s.split()[0] for s in sentences if s.partition(" ")[2] == said]
-    return one_among(names, gold, several="not unique")
+    return names == [gold]
 
 
 SOLVERS: dict[str, Solver] = {

@@ -15,18 +15,15 @@ from dateutil.parser import parse
 
 from tools.gold_solvers.reading import (
     Solver,
-    Verdict,
     computed,
     exact,
     found,
     integers,
-    one_among,
     one_of,
-    right_if,
 )
 
 
-def _filtering(question: str, gold: str) -> Verdict:
+def _filtering(question: str, gold: str) -> bool:
     verb, how, bound, listed = found(
         r"(Keep|Remove) all numbers (larger|smaller) than (\S+) in this list:"
         r" (\[.*?\])",
@@ -39,10 +36,10 @@ def _filtering(question: str, gold: str) -> Verdict:
         return value > limit if how == "larger" else value < limit
 
     kept = [n for n in ast.literal_eval(listed) if is_meant(n) == (verb == "Keep")]
-    return right_if(ast.literal_eval(gold) == kept)
+    return ast.literal_eval(gold) == kept
 
 
-def _product(question: str, gold: str) -> Verdict:
+def _product(question: str, gold: str) -> bool:
     """Compare the values at two large numbers.
 
     Two polynomials that agree at both and differ elsewhere would have a difference with
@@ -51,18 +48,18 @@ def _product(question: str, gold: str) -> Verdict:
     text = question.split("When performing")[0]
     expression = found(r":\s*([^\n]*)", text)[0]
 
-    def value(polynomial: str, base: int) -> int:
-        def number(name: re.Match[str]) -> str:
-            return f"({base + 7_919 * ord(name[0])})"
+    def value(polynomial: str, base: int) -> Fraction:
+        numbers = re.sub(
+            "[a-zA-Z]", lambda name: f"({base + 7_919 * ord(name[0])})", polynomial
+        )
+        return exact(numbers)
 
-        return int(exact(re.sub(r"[a-zA-Z]", number, polynomial)))
-
-    return right_if(
-        all(value(expression, at) == value(gold, at) for at in (10**6 + 3, 10**9 + 7))
+    return all(
+        value(expression, at) == value(gold, at) for at in (10**6 + 3, 10**9 + 7)
     )
 
 
-def _integral(question: str, gold: str) -> Verdict:
+def _integral(question: str, gold: str) -> bool:
     expression = sympy.sympify(found(r"∫\s*(.*?) d[a-zA-Z]\n", question)[0])
     # Half of the questions write X in the expression and dx behind it.
     (unknown,) = expression.free_symbols or {sympy.Symbol("x")}
@@ -74,11 +71,9 @@ def _integral(question: str, gold: str) -> Verdict:
     difference = expression - sympy.diff(told, unknown)
     # No proof: sympy finds none for many. But what is not zero has coefficients of a
     # few digits, and no reason to vanish in 30 digits at three places.
-    return right_if(
-        all(
-            abs(difference.evalf(40, subs={unknown: sympy.Rational(at)})) < 1e-30
-            for at in ("37/100", "121/100", "23/10")
-        )
+    return all(
+        abs(difference.evalf(40, subs={unknown: sympy.Rational(at)})) < 1e-30
+        for at in ("37/100", "121/100", "23/10")
     )
 
 
@@ -136,18 +131,14 @@ def _first_of_year(question: str) -> set[str]:
     first = found(r"(?:was a|fell on a|where) (\w+day)", question)[0]
     dates = re.findall(r"([A-Z][a-z]+ \d+)\b(?!st)", question)
     text = ["January 1", *(date for date in dates if date != "January 1")][-1]
-    answers = set()
-    for year in (2021, 2024):
-        if text == "February 29" and year == 2021:
-            continue
-        day = _date(text, str(year)).timetuple().tm_yday
-        answers.add(WEEKDAYS[(WEEKDAYS.index(first) + day - 1) % 7])
-    return answers
+    years = ["2024"] if text == "February 29" else ["2021", "2024"]
+    days = [_date(text, year).timetuple().tm_yday for year in years]
+    return {WEEKDAYS[(WEEKDAYS.index(first) + day - 1) % 7] for day in days}
 
 
-def _calendar_arithmetic(question: str, gold: str) -> Verdict:
+def _calendar_arithmetic(question: str, gold: str) -> bool:
     if re.search(r"first day of the year|January 1 fell|is January 1st", question):
-        return one_among(_first_of_year(question), gold)
+        return _first_of_year(question) == {gold}
     return computed(_calendar)(question, gold)
 
 
@@ -155,7 +146,7 @@ def _moment(text: str) -> datetime.datetime:
     return parse(text, fuzzy=True)
 
 
-def _time_intervals(question: str, gold: str) -> Verdict:
+def _time_intervals(question: str, gold: str) -> bool:
     start, end = found(
         r"\b(?:between|from|at) (.*?) (?:to|and(?: \w+ at)?) (.*?)"
         r"[?.] (?:[A-Z]\w+ (?!\d)|How )",
@@ -163,13 +154,13 @@ def _time_intervals(question: str, gold: str) -> Verdict:
     )
     took = abs(_moment(end) - _moment(start))
     if gold.endswith(("day", "days")):
-        return right_if(took == DAY * int(gold.split()[0]))
+        return took == DAY * int(gold.split()[0])
     days, text = re.split(r" days?, ", gold) if "day" in gold else ("0", gold)
     parts = [Fraction(part) for part in text.split(":")] + [Fraction(0)]
     told = int(days) * 86400 + parts[0] * 3600 + parts[1] * 60 + parts[2]
     if text.count(":") == 1 and took.seconds % 60:
-        return "not knowable"  # cut off or rounded
-    return right_if(told == Fraction(took // datetime.timedelta(microseconds=1), 10**6))
+        return False  # cut off or rounded
+    return told == Fraction(took // datetime.timedelta(microseconds=1), 10**6)
 
 
 _LEGS = """
@@ -192,20 +183,13 @@ def legs(question: str) -> set[str]:
     return {str(sum(counted)) for counted in each}
 
 
-def _makes(gold: str, target: int, listed: str) -> Verdict:
+def _calculation(question: str, gold: str) -> bool:
     """Judge a calculation that has to use each of some numbers once."""
+    target = found(r"(?:Calculate|[Mm]ake|equals) (-?\d+)", question)[0]
+    listed = found(r"(?:numbers:?|using) ([\d, ]+)", question)[0]
     used = integers(gold.replace("-", " "))
-    return right_if(exact(gold) == target and sorted(used) == sorted(integers(listed)))
-
-
-def _countdown(question: str, gold: str) -> Verdict:
-    text = question.split("\n", 1)[0]
-    target = int(found(r"(?:Calculate|make|equals) (-?\d+)", text)[0])
-    return _makes(gold, target, found(r"numbers:? ([\d, ]+)", text)[0])
-
-
-def _puzzle24(question: str, gold: str) -> Verdict:
-    return _makes(gold, 24, found(r"using ([\d, ]+)\.", question)[0])
+    is_exact = exact(gold) == int(target)
+    return is_exact and sorted(used) == sorted(integers(listed))
 
 
 def powers(question: str) -> set[str]:
@@ -234,17 +218,17 @@ _STORIES = {
 """Stories of gsm_symbolic whose number need not be whole, and what it is."""
 
 
-def _story(question: str, gold: str) -> Verdict:
+def _story(question: str, gold: str) -> bool:
     for pattern, value in _STORIES.items():
         if match := re.search(pattern, question):
-            return right_if(Fraction(gold) == value(*map(Fraction, match.groups())))
+            return Fraction(gold) == value(*map(Fraction, match.groups()))
     raise ValueError("another story")
 
 
 SUMS_BELOW = range(15, 46)
 
 
-def _list_rule(question: str, gold: str) -> Verdict:
+def _list_rule(question: str, gold: str) -> bool:
     """Judge rules that add what is below a limit, or look for the number 5."""
     *shown, last = map(json.loads, re.findall(r"^Input.*: (\[.*\])$", question, re.M))
     wanted = re.findall(r"^Output \d: \[(.*)\]$", question, re.M)
@@ -254,7 +238,7 @@ def _list_rule(question: str, gold: str) -> Verdict:
     answers = {f"[{rule(last)}]" for rule in fit}
     if gold not in answers:
         raise ValueError("another rule")
-    return one_among(answers, gold)
+    return answers == {gold}
 
 
 SOLVERS: dict[str, Solver] = {
@@ -262,17 +246,15 @@ SOLVERS: dict[str, Solver] = {
         lambda question: exact(found(r"(?:\w+ is|\w+:?) (.*)[.?]", question)[0])
     ),
     "calendar_arithmetic": _calendar_arithmetic,
-    "countdown": _countdown,
+    "countdown": _calculation,
     "intermediate_integration": _integral,
     "gsm_symbolic": _story,
     "leg_counting": one_of(legs),
     "list_functions": _list_rule,
     "number_filtering": _filtering,
     "polynomial_multiplication": _product,
-    "power_function": lambda question, gold: right_if(
-        f"{Decimal(gold):.2e}" in powers(question)
-    ),
-    "puzzle24": _puzzle24,
+    "power_function": lambda question, gold: f"{Decimal(gold):.2e}" in powers(question),
+    "puzzle24": _calculation,
     "simple_integration": _integral,
     "time_intervals": _time_intervals,
 }

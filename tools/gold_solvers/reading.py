@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
-Verdict = Literal["right", "refuted", "not unique", "not knowable"]
-
-Solver = Callable[[str, str], Verdict]
-"""From question and gold answer to a verdict. It raises an error where it cannot read
-the question: then the gold answer was not judged."""
+Solver = Callable[[str, str], bool]
+"""(question, gold answer) to whether that is right, and by every reading of a question
+that asks for one answer. It raises an error where it cannot read the question: then the
+gold answer was not judged."""
 
 Grid = list[list[Any]]
 
@@ -20,33 +19,17 @@ Moves = Callable[[State], Iterable[tuple[str, State]]]
 """From a state to each move that is possible there, and the state after it."""
 
 
-def right_if(is_right: bool) -> Verdict:
-    return "right" if is_right else "refuted"
-
-
-def one_among(
-    answers: Collection[str], gold: str, several: Verdict = "not knowable"
-) -> Verdict:
-    """Return the verdict where each reading of a question, or solution, has an answer.
-
-    Where there are several, it is what they say of the gold answer that is one of them.
-    """
-    if gold not in answers:
-        return "refuted"
-    return "right" if len(answers) == 1 else several
-
-
 def computed(compute: Callable[[str], Any]) -> Solver:
     """Return the solver that knows the one right text."""
-    return lambda question, gold: right_if(str(compute(question)) == gold.strip())
+    return lambda question, gold: str(compute(question)) == gold.strip()
 
 
 def one_of(readings: Callable[[str], set[str]]) -> Solver:
     """Return the solver that knows a right text for each reading of the question."""
 
-    def solver(question: str, gold: str) -> Verdict:
+    def solver(question: str, gold: str) -> bool:
         lines = [" ".join(line.split()) for line in gold.strip().splitlines()]
-        return right_if("\n".join(lines) in readings(question))
+        return "\n".join(lines) in readings(question)
 
     return solver
 

@@ -10,36 +10,33 @@ import random
 import re
 from collections import Counter
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Any
 
 from rg_env.task_rules.code.codeio import is_same
 from tools.gold_solvers.reading import (
     Solver,
-    Verdict,
     found,
-    one_among,
     one_of,
-    right_if,
 )
 
 
-def _anagrams(question: str, gold: str) -> Verdict:
+def _anagrams(question: str, gold: str) -> bool:
     words = ast.literal_eval(question.strip().splitlines()[-1])
-    groups: dict[str, list[str]] = {}
-    for word in words:
-        groups.setdefault("".join(sorted(word)), []).append(word)
-    told = json.loads(gold)
-    return right_if(sorted(map(sorted, told)) == sorted(map(sorted, groups.values())))
+    words.sort(key=sorted)
+    groups = [sorted(group) for _, group in groupby(words, key=sorted)]
+    told = map(sorted, json.loads(gold))
+    return sorted(told) == sorted(groups)
 
 
-def _letters(question: str, gold: str) -> Verdict:
+def _letters(question: str, gold: str) -> bool:
     letter, text = found(r'the letter "(.)" appear in the text: "(.*)"\?', question)
-    return right_if(text.count(letter) == int(gold))
+    return text.count(letter) == int(gold)
 
 
-def _palindrome(question: str, gold: str) -> Verdict:
+def _palindrome(question: str, gold: str) -> bool:
     letters = re.findall(r"\b[a-z]\b", question.split("letters: ")[-1])
-    return right_if(gold == gold[::-1] and sorted(gold) == sorted(letters))
+    return gold == gold[::-1] and sorted(gold) == sorted(letters)
 
 
 def _parts(text: str) -> list[list[str]]:
@@ -51,19 +48,19 @@ def _parts(text: str) -> list[list[str]]:
     return [[p, *rest] for p in palindromes for rest in _parts(text[len(p) :])]
 
 
-def _partitions(question: str, gold: str) -> Verdict:
+def _partitions(question: str, gold: str) -> bool:
     text = found(r"into palindromes: (\w+)", question)[0]
-    return right_if(sorted(json.loads(gold)) == sorted(_parts(text)))
+    return sorted(json.loads(gold)) == sorted(_parts(text))
 
 
-def _cryptarithm(question: str, gold: str) -> Verdict:
+def _cryptarithm(question: str, gold: str) -> bool:
     words = re.findall(
         r"^[+\s]*([A-Z]+)$", found(r"cryptarithm:(.*?)Each letter", question)[0], re.M
     )
     pairs = {found(r"^\s*([A-Z])\s*=\s*(\d)\s*$", part) for part in gold.split(",")}
     letters, digits = map("".join, zip(*pairs, strict=True))
     numbers = [word.translate(str.maketrans(letters, digits)) for word in words]
-    return right_if(
+    return (
         sorted(letters) == sorted({*"".join(words)})
         and len({*digits}) == len(digits)
         and all(number[0] != "0" for number in numbers)
@@ -91,7 +88,7 @@ def _rewritten(text: str, rule: str, right: int) -> str:
     )
 
 
-def _manipulation(question: str, gold: str) -> Verdict:
+def _manipulation(question: str, gold: str) -> bool:
     rules = re.findall(r"^\d+\. (.*)", question, re.M)
     answers = set()
     for right in (0, 1):
@@ -101,10 +98,10 @@ def _manipulation(question: str, gold: str) -> Verdict:
             ways = (_rewritten(text, rule, right) for rule in rules)
             text = next((way for way in ways if way != text), text)
         answers.add(seen[-1])
-    return one_among(answers, gold)
+    return answers == {gold}
 
 
-def _caesar(question: str, gold: str) -> Verdict:
+def _caesar(question: str, gold: str) -> bool:
     """Judge a text by how its letters were shifted; the text has the letters A to Z.
 
     Any shift is let through, since the solver knows no English: the library shifts a
@@ -113,7 +110,7 @@ def _caesar(question: str, gold: str) -> Verdict:
     text = found(r": ([A-Z\W]+)\. Provide", question)[0]
     pairs = [(a, b) for a, b in zip(text, gold, strict=True) if a.isalpha()]
     shifts = {(ord(a) - ord(b)) % 26 for a, b in pairs}
-    return right_if(len(shifts) == 1 and gold.isascii() and gold == gold.upper())
+    return len(shifts) == 1 and gold.isascii() and gold == gold.upper()
 
 
 _BLOCKS = ["A", "B", "C", "a", "b", "c", "x", "y", "z"]
@@ -158,7 +155,7 @@ def _made(program: str, given: Mapping[str, Any], state: int) -> Any:
         return json.loads(json.dumps(names["main_solution"](**given)))
 
 
-def _codeio(question: str, gold: str) -> Verdict:
+def _codeio(question: str, gold: str) -> bool:
     """Run the program on the input shown, or on that of the answer.
 
     Floats may differ by 1e-12, as in the scorer: a gold answer that is off by less
@@ -170,14 +167,14 @@ def _codeio(question: str, gold: str) -> Verdict:
     try:
         made, again = (_made(program, given, state) for state in (1, 2))
     except (Exception, SystemExit):  # noqa: BLE001 - a program may raise anything
-        return "refuted"
+        return False
     if not is_same(made, again):
-        return "not knowable"
+        return False
     if shows == "input":
-        return right_if(is_same(made, answer))
+        return is_same(made, answer)
     # Text is shown without quotes.
     is_text = isinstance(made, str)
-    return right_if(made == text if is_text else is_same(made, ast.literal_eval(text)))
+    return made == text if is_text else is_same(made, ast.literal_eval(text))
 
 
 SOLVERS: dict[str, Solver] = {
