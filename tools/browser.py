@@ -83,7 +83,7 @@ class Browser:
         self._process.wait()
         self._pipe.close()
 
-    def call(self, method: str, **params: Any) -> dict[str, Any]:
+    def call(self, method: str, **params: Any) -> Any:
         """Call a method of the protocol of the developer tools; return its result."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": params}
@@ -94,18 +94,16 @@ class Browser:
             found = self._message()
             if found.get("id") == self._number:
                 assert "error" not in found, (method, found["error"])
-                result: dict[str, Any] = found["result"]
-                return result
+                return found["result"]
             self._note(found.get("method"), found.get("params", {}))
 
-    def _message(self) -> dict[str, Any]:
+    def _message(self) -> Any:
         while b"\0" not in self._rest:
             part = self._pipe.recv(2**20)
             assert part, "the browser has gone"
             self._rest += part
         line, self._rest = self._rest.split(b"\0", 1)
-        message: dict[str, Any] = json.loads(line)
-        return message
+        return json.loads(line)
 
     def _note(self, event: str | None, params: dict[str, Any]) -> None:
         if event == "Page.javascriptDialogOpening":

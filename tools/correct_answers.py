@@ -43,20 +43,17 @@ SCORERS = ("library", "ours")
 SHOWN_BELOW = 0.8
 
 
-def by_library(item: SampledItem, answer: str) -> float:
-    dataset = datasets.scoring_dataset(item.task, item.params)
-    return as_unit(dataset.score_answer(answer, dict(item.entry)))
-
-
-def by_ours(item: SampledItem, answer: str) -> float:
-    rows = worker_jobs.score_answers(item.task, item.params, item.entry, [answer])
-    return rows[0][0]
-
-
 def is_paid(item: SampledItem, answer: str) -> list[bool]:
     """Say whether each of SCORERS gives 1.0; it may raise, or take too long."""
-    scorers = (by_library, by_ours)
-    return [attempted(DEADLINE_S, each, item, answer) == 1.0 for each in scorers]
+    dataset = datasets.scoring_dataset(item.task, item.params)
+    score = worker_jobs.score_answers
+    library = attempted(
+        DEADLINE_S, lambda: as_unit(dataset.score_answer(answer, dict(item.entry)))
+    )
+    ours = attempted(
+        DEADLINE_S, lambda: score(item.task, item.params, item.entry, [answer])[0][0]
+    )
+    return [library == 1.0, ours == 1.0]
 
 
 def measure(task: str, items: int, languages: Sequence[str]) -> list[Mapping[str, Any]]:
@@ -68,8 +65,8 @@ def measure(task: str, items: int, languages: Sequence[str]) -> list[Mapping[str
         first_seed = FIRST_SEED + SEEDS_OF_A_LEVEL * place
         sampled = sampled_items(task, first_seed, params_of)
         for item in itertools.islice(sampled, items):
-            written = {name: write(item.right) for name, write in FORMATTING.items()}
-            for name, text in written.items():
+            for name, write in FORMATTING.items():
+                text = write(item.right)
                 if text is not None:
                     paid = dict(zip(SCORERS, is_paid(item, text.strip()), strict=True))
                     rows.append({"task": task, "formatting": name, **paid})
@@ -90,12 +87,15 @@ def main() -> None:
     by_form = rows.group_by("task", "formatting", maintain_order=True).agg(mean)
     by_task = by_form.group_by("task", maintain_order=True).agg(mean)
     low = by_form.filter(pl.col("ours") < SHOWN_BELOW)
-    tables = {
-        "Mean of all tasks": by_task.select(mean),
-        "Tasks": by_task,
-        f"In full in less than {SHOWN_BELOW} with ours": low,
-    }
-    print(markdown(tables))
+    print(
+        markdown(
+            {
+                "Mean of all tasks": by_task.select(mean),
+                "Tasks": by_task,
+                f"In full in less than {SHOWN_BELOW} with ours": low,
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -219,9 +219,9 @@ def _table_row(
                 return f"{one['value']:.2f}±{NORMAL_95 * one['error']:.2f}"
         return NOTHING
 
-    is_scaled = scale is not None and not scale.is_dead
-    steps = [shown(s.params) for s in scale.steps] if scale and is_scaled else ["none"]
-    return f"{task} {shown({})} ({min(steps)}, {max(steps)})"
+    steps = () if scale is None or scale.is_dead else scale.steps
+    scores = [shown(step.params) for step in steps] or ["none"]
+    return f"{task} {shown({})} ({min(scores)}, {max(scores)})"
 
 
 def strategies_page() -> str:

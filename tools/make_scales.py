@@ -143,8 +143,8 @@ async def scale_of(pool: WorkerPool, task: str, digest: str) -> Scale | None:
         reason = tally.reason_against()
         print(task, step.levels, reason or "usable", flush=True)
         if reason is None:
-            median_ms = statistics.median(tally.made_ms)
-            steps.append(dataclasses.replace(step, item_ms=round(median_ms, 2)))
+            item_ms = round(statistics.median(tally.made_ms), 2)
+            steps.append(dataclasses.replace(step, item_ms=item_ms))
         else:
             skipped += [SkippedLevel(number, reason) for number in step.levels]
     skipped.sort(key=lambda skip: skip.level)

@@ -21,6 +21,7 @@ from reasoning_gym.factory import DATASETS
 
 OUT = Path(__file__).resolve().parents[1] / "tests/project/original.json"
 NAME = "reasoning_gym_environment"
+ASSIGNED = r"^        self\.(\w+)\b.* = "
 SEEDS = range(6)
 READABLE = 0.05  # the most that the library gives for being readable
 LONGEST = 80  # characters of an answer that is recorded
@@ -89,11 +90,10 @@ def main() -> None:
     scores = {
         task: best_wrong(env, task) for task in sorted({*DATASETS} - {"composite"})
     }
-    names = re.findall(r"^        self\.(\w+)\b.* = ", source, re.M)
     facts = {
         "exports": sorted(name for name in vars(original) if name[0] != "_"),
         "parameters": parameters_of(cls),
-        "attributes": sorted({*names}),
+        "attributes": sorted({*re.findall(ASSIGNED, source, re.M)}),
         "log_every": sorted({*map(int, re.findall(r"% (\d+) == 0", source))}),
         "defaults": config_cls().model_dump(mode="json"),
         "start": config.model_dump(mode="json", exclude_unset=True),

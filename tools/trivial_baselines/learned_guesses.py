@@ -17,15 +17,16 @@ Seen = Sequence[tuple[str, str]]
 _VARYING = re.compile(r"\"[^\"]*\"|'[^'\n]*'|\b[A-Z]\w*|\d+")
 _SENTENCE_END = re.compile(r"(?<=[.?!])\s+")
 _DIGITS = re.compile(r"\d+")
+_kept = functools.lru_cache(maxsize=4096)
 
 
-@functools.lru_cache(maxsize=4096)
+@_kept
 def _wording(question: str) -> str:
     """Return a question without its names, numbers and quoted texts."""
     return _VARYING.sub("#", question)
 
 
-@functools.lru_cache(maxsize=4096)
+@_kept
 def _asked_form(question: str) -> str:
     """Return the last sentence, which mostly says how the answer is written."""
     return _wording(_SENTENCE_END.split(question.strip())[-1])
@@ -34,7 +35,7 @@ def _asked_form(question: str) -> str:
 _NAME = re.compile(r"\b[A-Z]\w*")
 
 
-@functools.lru_cache(maxsize=4096)
+@_kept
 def _asked_places(question: str) -> str:
     """Return at which places of a story the names first stand that it asks for."""
     *story, asked = _SENTENCE_END.split(question.partition("?")[0].strip())
@@ -97,7 +98,7 @@ _LISTS: Mapping[str, Callable[[list[int]], list[int]]] = {
 }
 
 
-@functools.lru_cache(maxsize=4096)
+@_kept
 def sums(question: str) -> Mapping[str, str]:
     """Return what can be computed of the numbers of a question without reading it."""
     numbers = [int(number) for number in _NUMBER.findall(question)]
