@@ -5,14 +5,14 @@ The row of any other task stands beside its functions; see `rg_env.task_rules.ru
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 
 from rg_env.task_rules.arc import shows_no_rule
 from rg_env.task_rules.one_rule import CONTAINED, one_answer
-from rg_env.task_rules.reading import grids, lists
+from rg_env.task_rules.reading import lists
 from rg_env.task_rules.reading.antiderivatives import integration_rules
-from rg_env.task_rules.reading.four_operations import exact_value
-from rg_env.task_rules.reading.numbers import as_number
+from rg_env.task_rules.reading.numbers import as_fraction, as_number, exact_value
 from rg_env.task_rules.reading.values import as_json
 from rg_env.task_rules.rules import (
     MIXTURE,
@@ -32,8 +32,23 @@ ROWS = (
     TaskRules(
         "binary_matrix",
         guard=lists.literal_guard(r"[0-9\s]*"),
-        notation=grids.grid_of(grids.WHOLE),
+        notation=lists.grid_of(lists.WHOLE_CELL),
     ),
+    TaskRules(
+        "caesar_cipher",
+        item_checks=(
+            ItemCheck(
+                "text has a letter such as \u00cb, which the library shifts to a wrong"
+                " one",
+                lambda entry: not entry["answer"].isascii(),
+            ),
+        ),
+        level_repair=LevelRepair(
+            {level: {"max_rotation": 25} for level in (2, 3)},
+            "levels 2 and 3 ask for rotations up to 50, and an alphabet has 25",
+        ),
+    ),
+    TaskRules("cryptarithm", fix=one_answer(any_number=True)),
     TaskRules(
         "letter_counting",
         item_checks=(
@@ -50,6 +65,19 @@ ROWS = (
             seldom_answered({"1": 2}),  # 1 is right in 27 to 50 of 100
         ),
     ),
+    TaskRules(
+        "number_filtering",
+        item_checks=(
+            ItemCheck(
+                "answer writes a number in another way than the list does",
+                lambda entry: bool(
+                    Counter(entry["metadata"]["result"])
+                    - Counter(entry["metadata"]["original_numbers"])
+                ),
+            ),
+        ),
+    ),
+    TaskRules("number_sorting", fix=one_answer()),
     TaskRules(
         "palindrome_partitioning",
         notation=as_json,
@@ -76,6 +104,7 @@ ROWS = (
         # -1 is right in 38 of 100 at the defaults, 70 at 1.0.
         item_checks=(seldom_answered({"-1": 5}),),
     ),
+    TaskRules("sentence_reordering", fix=one_answer()),
     TaskRules(
         "spiral_matrix",
         guard=lists.literal_guard(r"[0-9\s]*"),
@@ -114,6 +143,7 @@ ROWS = (
         "word_sequence_reversal",
         fix=one_answer(partial_credit=False, any_case=False),
     ),
+    TaskRules("word_sorting", fix=one_answer(any_case=False)),
     # -- arc ---------------------------------------------------------------------------
     TaskRules(
         "rearc",
@@ -142,7 +172,9 @@ ROWS = (
             ),
         ),
     ),
+    TaskRules("chain_sum", notation=as_number, fix=CONTAINED),
     TaskRules("decimal_chain_sum", notation=as_number),
+    TaskRules("fraction_simplification", notation=as_fraction, fix=one_answer()),
     TaskRules(
         "leg_counting",
         notation=as_number,
@@ -161,6 +193,7 @@ ROWS = (
             else []
         ),
     ),
+    TaskRules("prime_factorization", fix=one_answer(partial_credit=False)),
     TaskRules(
         "products",
         fix=CONTAINED,
@@ -201,11 +234,26 @@ ROWS = (
         ),
     ),
     # -- games -------------------------------------------------------------------------
+    TaskRules("emoji_mystery", fix=one_answer(any_case=False, has_punctuation=True)),
+    TaskRules("kakurasu", fix=one_answer(any_number=True)),
     TaskRules(
         "maze",
         # The shortest path has 5 steps in 42 of 100 at the defaults.
         item_checks=(seldom_answered({"5": 2}),),
     ),
+    TaskRules(
+        "mini_sudoku",
+        fix=one_answer(partial_credit=False),
+        level_repair=LevelRepair(
+            {
+                **{n: {"min_empty": 8, "max_empty": 9 + n} for n in (0, 1, 2)},
+                **{n: {"min_empty": 8} for n in (3, 4)},
+            },
+            "every level has puzzles with 4 blanks, mostly one in a row, so that rows"
+            " filled at random scored up to 0.61",
+        ),
+    ),
+    TaskRules("sudoku", fix=one_answer(partial_credit=False)),
     # -- geometry ----------------------------------------------------------------------
     TaskRules("simple_geometry", notation=as_number),
     # -- graphs ------------------------------------------------------------------------
@@ -228,6 +276,10 @@ ROWS = (
         is_rebuilt=True,
     ),
     # -- logic -------------------------------------------------------------------------
+    TaskRules(
+        "knights_knaves",
+        fix=one_answer(partial_credit=False, passed_over="is a an and"),
+    ),
     TaskRules(
         "self_reference",
         # 35 to 53 of 100 have 2 at every level.

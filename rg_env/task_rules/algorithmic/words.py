@@ -14,37 +14,15 @@ import msgspec
 from rg_env.task_rules.faster_functions import JsonLines, init_that
 from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.reading.lists import WORD, list_of
+from rg_env.task_rules.reading.numbers import of_short_text
 from rg_env.task_rules.reading.values import as_json
-from rg_env.task_rules.reading.words import (
-    of_short_text,
-    with_its_first_letter,
-)
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
-    ItemCheck,
-    LevelRepair,
     LibraryScore,
     ScorerFix,
     TaskRules,
 )
-
-# -- caesar_cipher ---------------------------------------------------------------------
-
-CAESAR_CIPHER = TaskRules(
-    "caesar_cipher",
-    item_checks=(
-        ItemCheck(
-            "text has a letter such as \u00cb, which the library shifts to a wrong one",
-            lambda entry: not entry["answer"].isascii(),
-        ),
-    ),
-    level_repair=LevelRepair(
-        {level: {"max_rotation": 25} for level in (2, 3)},
-        "levels 2 and 3 ask for rotations up to 50, and an alphabet has 25",
-    ),
-)
-
 
 # -- group_anagrams --------------------------------------------------------------------
 
@@ -83,19 +61,17 @@ GROUP_ANAGRAMS = TaskRules(
 # -- letter_jumble ---------------------------------------------------------------------
 
 
+def _with_its_first_letter(answer: str, entry: Entry) -> str:
+    """Write the first letter in the case of the reference."""
+    gold = entry.get("answer") or ""
+    first = gold[:1] if gold[:1].upper() == answer[:1] else answer[:1]
+    return first + answer[1:]
+
+
 LETTER_JUMBLE = TaskRules(
     "letter_jumble",
-    notation=with_its_first_letter,
+    notation=_with_its_first_letter,
     fix=one_answer(any_case=False),
-)
-
-
-# -- sentence_reordering ---------------------------------------------------------------
-
-
-SENTENCE_REORDERING = TaskRules(
-    "sentence_reordering",
-    fix=one_answer(),
 )
 
 
@@ -184,13 +160,4 @@ WORD_LADDER = TaskRules(
             make=_make_build_word_graph,
         ),
     ),
-)
-
-
-# -- word_sorting ----------------------------------------------------------------------
-
-
-WORD_SORTING = TaskRules(
-    "word_sorting",
-    fix=one_answer(any_case=False),
 )

@@ -7,13 +7,13 @@ from random import Random
 from typing import Any
 
 from rg_env.task_rules.one_rule import one_answer
-from rg_env.task_rules.reading.grids import (
-    QUEENS,
-    WHOLE,
+from rg_env.task_rules.reading.lists import (
+    QUEEN_CELL,
+    WHOLE_CELL,
     grid_of,
+    literal_guard,
     read_grid,
 )
-from rg_env.task_rules.reading.lists import literal_guard
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
@@ -23,7 +23,7 @@ from rg_env.task_rules.rules import (
     TaskRules,
 )
 
-# -- futoshiki and the sudokus ---------------------------------------------------------
+# -- futoshiki ---------------------------------------------------------
 
 Matrix = list[list[int]]
 Cell = tuple[int, int]
@@ -133,34 +133,6 @@ FUTOSHIKI = TaskRules(
     ),
 )
 
-MINI_SUDOKU = TaskRules(
-    "mini_sudoku",
-    fix=one_answer(partial_credit=False),
-    level_repair=LevelRepair(
-        {
-            **{n: {"min_empty": 8, "max_empty": 9 + n} for n in (0, 1, 2)},
-            **{n: {"min_empty": 8} for n in (3, 4)},
-        },
-        "every level has puzzles with 4 blanks, mostly one in a row, so that rows"
-        " filled at random scored up to 0.61",
-    ),
-)
-
-SUDOKU = TaskRules(
-    "sudoku",
-    fix=one_answer(partial_credit=False),
-)
-
-
-# -- kakurasu --------------------------------------------------------------------------
-
-
-KAKURASU = TaskRules(
-    "kakurasu",
-    fix=one_answer(any_number=True),
-)
-
-
 # -- survo -----------------------------------------------------------------------------
 
 
@@ -184,13 +156,13 @@ def _is_filling(matrix: Matrix, puzzle: Matrix, numbers: list[int]) -> bool:
 def _any_filling(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score a matrix with any right filling."""
     metadata = entry["metadata"]
-    filled = [list(map(int, row)) for row in read_grid(answer, WHOLE) or ()]
+    filled = [list(map(int, row)) for row in read_grid(answer, WHOLE_CELL) or ()]
     return float(_is_filling(filled, metadata["puzzle"], metadata["candidate_numbers"]))
 
 
 SURVO = TaskRules(
     "survo",
-    notation=grid_of(WHOLE),
+    notation=grid_of(WHOLE_CELL),
     fix=ScorerFix(
         _any_filling,
         "Accepts only one of several fillings; ignores everything but whole numbers.",
@@ -236,7 +208,7 @@ def _all_solutions(dataset: Any, n: int) -> list[Board]:
 N_QUEENS = TaskRules(
     "n_queens",
     guard=literal_guard(r"[_Q.\s]*"),
-    notation=grid_of(QUEENS),
+    notation=grid_of(QUEEN_CELL),
     kept_signs="_",
     level_repair=LevelRepair(
         {0: {"n": 5}, 1: {"n": 7, "max_remove": 6}},

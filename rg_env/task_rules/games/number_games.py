@@ -17,7 +17,7 @@ from typing import Any
 
 from rg_env.task_rules.faster_functions import source_digest
 from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_guard
-from rg_env.task_rules.reading.four_operations import exact_value
+from rg_env.task_rules.reading.numbers import exact_value
 from rg_env.task_rules.rules import (
     READABLE,
     Entry,

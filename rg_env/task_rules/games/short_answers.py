@@ -5,21 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from rg_env.task_rules.one_rule import CONTAINED, one_answer
+from rg_env.task_rules.one_rule import CONTAINED
 from rg_env.task_rules.rules import (
     Entry,
     ItemCheck,
     TaskRules,
 )
-
-# -- emoji_mystery ---------------------------------------------------------------------
-
-
-EMOJI_MYSTERY = TaskRules(
-    "emoji_mystery",
-    fix=one_answer(any_case=False, has_punctuation=True),
-)
-
 
 # -- mahjong_puzzle --------------------------------------------------------------------
 

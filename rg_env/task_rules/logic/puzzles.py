@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
@@ -57,14 +56,6 @@ AIW = TaskRules(
             lambda entry: has_no_such_brother(entry["question"]),
         ),
     ),
-)
-
-
-# -- knights_knaves --------------------------------------------------------------------
-
-KNIGHTS_KNAVES = TaskRules(
-    "knights_knaves",
-    fix=one_answer(partial_credit=False, passed_over="is a an and"),
 )
 
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_guard
-from rg_env.task_rules.reading.words import of_short_text
+from rg_env.task_rules.reading.numbers import of_short_text
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 # Places at which slopes are compared: positive fractions, because the identities of

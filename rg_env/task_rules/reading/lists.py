@@ -1,4 +1,4 @@
-r"""Parses lists and moves as people write them: marks, arrows, commas, lines.
+r"""Parses lists, moves and grids as people write them: marks, arrows, commas, lines.
 
 `A+1, B-2`, `A+1 → B-2`, `1. A+1` above `2. B-2` and `["A+1", "B-2"]` are the same list.
 Only such separators may stand between elements. Any other text, such as a second
@@ -11,7 +11,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from rg_env.task_rules.reading.values import read_list
+from rg_env.task_rules.reading.values import read_list, read_rows
 from rg_env.task_rules.rules import Entry, Guard, Notation
 
 _ARROW = re.compile(
@@ -107,6 +107,58 @@ def list_of(
         return answer if elements is None else joined(list(map(written, elements)))
 
     return notation
+
+
+# -- grids -----------------------------------------------------------------------------
+
+#   1 2     1, 2     | 1 | 2 |     [[1, 2],     [[1 2]
+#   3 4     3, 4     | 3 | 4 |      [3, 4]]      [3 4]]
+#
+# are the same grid. All rows have as many cells as the first, and every cell matches
+# the task's pattern; otherwise the text is no grid.
+
+Cells = list[list[str]]
+_BRACKETS = re.compile(r"\[?\s*(?:\[[^\[\]]*\][\s,;]*)+\]?")
+_IN_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
+_BETWEEN_CELLS = re.compile("[\\s|,;&\u2502\u2503\u2551]+")
+
+
+def _cells(line: str) -> list[str]:
+    cells = (cell.strip(_QUOTES) for cell in _BETWEEN_CELLS.split(line))
+    return [cell for cell in cells if cell]
+
+
+def read_grid(text: str, cell: re.Pattern[str]) -> Cells | None:
+    """Parse the rows of a grid; None if the text is no grid.
+
+    Example:
+        >>> read_grid("| 1 | 2 |", WHOLE_CELL)
+        [['1', '2']]
+    """
+    rows = read_rows(text)
+    if rows is None:
+        lines = plain(text).replace(";", "\n").split("\n")
+        if "[" in text:
+            lines = _IN_BRACKETS.findall(text) if _BRACKETS.fullmatch(text) else []
+        rows = [_cells(line) for line in lines if line.strip("|+:- \t")]
+    if not rows or not all(rows) or any(len(row) != len(rows[0]) for row in rows):
+        return None
+    return rows if all(map(cell.fullmatch, set().union(*rows))) else None
+
+
+WHOLE_CELL = re.compile(r"-?[0-9]{1,9}")
+DECIMAL_CELL = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{0,20})?")
+QUEEN_CELL = re.compile(r"[_Q]")
+
+
+def grid_of(cell: re.Pattern[str]) -> Notation:
+    """Return the notation that writes a grid with a space between two cells."""
+
+    def written(answer: str, entry: Entry) -> str:
+        rows = read_grid(answer, cell)
+        return answer if rows is None else "\n".join(map(" ".join, rows))
+
+    return written
 
 
 # -- lists that are evaluated ----------------------------------------------------------

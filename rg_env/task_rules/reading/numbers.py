@@ -1,20 +1,102 @@
-r"""Numbers as people and language models write them.
+r"""Numbers and calculations as people and language models write them.
 
 Some answers show the calculation, `8 + 12 = 20`, and some decimals have the noise of a
 float in their last digits. These functions do no other arithmetic and no rounding. The
 rule that compares an answer with the reference, `rg_env.task_rules.one_rule`, accepts
 all other forms of a number.
+
+A text of digits, `+ - * / ( )` and spaces is parsed into a tree and computed in
+fractions; no code runs. Powers, names and comments are not allowed.
 """
 
 from __future__ import annotations
 
+import ast
 import decimal
+import functools
+import operator
 import re
+from collections.abc import Callable, Mapping
 from decimal import Decimal
+from fractions import Fraction
 
-from rg_env.task_rules.reading.four_operations import exact_value
-from rg_env.task_rules.reading.words import of_short_text
-from rg_env.task_rules.rules import Entry
+from rg_env.task_rules.rules import Entry, Notation
+
+# -- calculations ----------------------------------------------------------------------
+
+_PLAIN = re.compile(r"[0-9+\-*/()\s]+")
+_OPERATIONS: Mapping[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+
+
+def _value(node: ast.expr) -> Fraction:
+    """Compute a tree; raises ValueError for anything but the four operations."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return Fraction(node.value)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+        value = _value(node.operand)
+        return -value if isinstance(node.op, ast.USub) else value
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
+        return _OPERATIONS[type(node.op)](_value(node.left), _value(node.right))
+    raise ValueError("none of the four operations")
+
+
+def _worked_out(text: str) -> Fraction | None:
+    if not _PLAIN.fullmatch(text):
+        return None
+    try:
+        return _value(ast.parse(" ".join(text.split()), mode="eval").body)
+    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
+        return None
+
+
+_DECIMAL = re.compile(r"(?<!\d)(\d+)\.(\d+)")
+
+
+def exact_value(text: str) -> Fraction | None:
+    """Return the value of a calculation, also with decimals; None if it has none.
+
+    Example:
+        >>> exact_value("(1 + 2) / 0.5")
+        Fraction(6, 1)
+    """
+
+    def as_fraction(match: re.Match[str]) -> str:
+        return f"({int(match[1] + match[2])}/1{'0' * len(match[2])})"
+
+    return _worked_out(_DECIMAL.sub(as_fraction, text))
+
+
+# -- short answers ---------------------------------------------------------------------
+
+# The longest short answer, in characters.
+SHORT = 400
+
+
+def of_short_text(notation: Notation) -> Notation:
+    """Return a notation that skips long answers and gets single spaces.
+
+    Its patterns can then match spaces in several places in linear time. Lines, and
+    columns between tabs, stay separate, so that no number spans two lines.
+    """
+
+    @functools.wraps(notation)
+    def written(answer: str, entry: Entry) -> str:
+        if len(answer) > SHORT:
+            return answer
+        lines = answer.replace("\t", "\n").splitlines()
+        text = "\n".join(filter(None, (" ".join(line.split()) for line in lines)))
+        spelled = notation(text, entry)
+        return answer if spelled == text else spelled
+
+    return written
+
+
+# -- numbers ---------------------------------------------------------------------------
 
 FLOAT_ERROR = 1e-6
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from rg_env.task_rules.reading.expressions import ExpressionBounds, why_not_expression
-from rg_env.task_rules.reading.four_operations import exact_value
+from rg_env.task_rules.reading.numbers import exact_value
 
 # -- expressions -----------------------------------------------------------------------
 

@@ -1,17 +1,13 @@
-"""Rules of the arithmetic tasks with a number or a product as the answer."""
+"""Rules of the arithmetic tasks."""
 
 from __future__ import annotations
 
 import decimal
 import re
+from datetime import datetime
 
-from rg_env.task_rules.one_rule import CONTAINED, one_answer
-from rg_env.task_rules.reading.four_operations import exact_value
-from rg_env.task_rules.reading.numbers import (
-    as_fraction,
-    as_number,
-    same_number,
-)
+from rg_env.task_rules.one_rule import one_answer
+from rg_env.task_rules.reading.numbers import exact_value, same_number
 from rg_env.task_rules.rules import (
     Entry,
     ItemCheck,
@@ -21,10 +17,34 @@ from rg_env.task_rules.rules import (
     TaskRules,
 )
 
-# -- chain_sum -------------------------------------------------------------------------
+# -- calendar_arithmetic ---------------------------------------------------------------
 
 
-CHAIN_SUM = TaskRules("chain_sum", notation=as_number, fix=CONTAINED)
+def _is_in_another_year(entry: Entry) -> bool:
+    """Return whether the question gives the second date the year of the first."""
+    metadata = entry["metadata"]
+    is_asked = metadata["task"] == "count_business_days"
+    return is_asked and bool(metadata["start_date"][:4] != metadata["end_date"][:4])
+
+
+def _needs_leap_year(entry: Entry) -> bool:
+    metadata = entry["metadata"]
+    is_asked = metadata["task"] == "weekday_of_date_from_first_date"
+    return is_asked and int(metadata["target_date"][5:7]) > 2
+
+
+CALENDAR_ARITHMETIC = TaskRules(
+    "calendar_arithmetic",
+    fix=one_answer(),
+    item_checks=(
+        ItemCheck(
+            "question names the second date with the wrong year", _is_in_another_year
+        ),
+        ItemCheck(
+            "question does not say whether the year is a leap year", _needs_leap_year
+        ),
+    ),
+)
 
 
 # -- decimal_arithmetic ----------------------------------------------------------------
@@ -63,15 +83,6 @@ DECIMAL_ARITHMETIC = TaskRules(
         fault="Numbers within 0.001 score 1.0 where 12 digits are required.",
         score=_all_digits,
     ),
-)
-
-
-# -- fraction_simplification -----------------------------------------------------------
-
-FRACTION_SIMPLIFICATION = TaskRules(
-    "fraction_simplification",
-    notation=as_fraction,
-    fix=one_answer(),
 )
 
 
@@ -147,9 +158,37 @@ NUMBER_FORMAT = TaskRules(
 )
 
 
-# -- prime_factorization ---------------------------------------------------------------
+# -- time_intervals --------------------------------------------------------------------
 
-PRIME_FACTORIZATION = TaskRules(
-    "prime_factorization",
-    fix=one_answer(partial_credit=False),
+
+def _is_cut_off(entry: Entry) -> bool:
+    """Return whether an answer leaves out seconds or is a millisecond short.
+
+    The library computes milliseconds from a float, so 0.463 may become 462.
+    """
+    metadata = entry["metadata"]
+    start, end = (
+        datetime.fromisoformat(metadata[name]) for name in ("start_time", "end_time")
+    )
+    took = end - start
+    if metadata["expected_format"].endswith("mmm"):
+        return took.microseconds != 1000 * int(entry["answer"][-3:])
+    return metadata["expected_format"].endswith("HH:MM") and took.seconds % 60 > 0
+
+
+TIME_INTERVALS = TaskRules(
+    "time_intervals",
+    fix=one_answer(partial_credit=False, passed_over="d day days"),
+    item_checks=(
+        ItemCheck(
+            "answer leaves out the time of day, which stands behind a weekday",
+            # The library truncates both times at the first " (".
+            lambda entry: "(%A) %H" in entry["metadata"]["format"],
+        ),
+        ItemCheck(
+            "answer is below zero, because its second time is the earlier one",
+            lambda entry: entry["answer"].startswith("-"),
+        ),
+        ItemCheck("answer leaves out seconds, or a millisecond", _is_cut_off),
+    ),
 )
