@@ -10,13 +10,7 @@ from fractions import Fraction
 from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_guard
 from rg_env.task_rules.reading.numbers import as_number
-from rg_env.task_rules.rules import (
-    Entry,
-    LibraryScore,
-    ScorerFix,
-    TaskRules,
-    seldom,
-)
+from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules, seldom
 
 # -- complex_arithmetic ----------------------------------------------------------------
 

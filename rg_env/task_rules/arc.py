@@ -13,12 +13,7 @@ import msgspec
 
 from rg_env.task_rules.faster_functions import init_that
 from rg_env.task_rules.one_rule import one_answer
-from rg_env.task_rules.rules import (
-    Entry,
-    FasterFunction,
-    ItemCheck,
-    TaskRules,
-)
+from rg_env.task_rules.rules import Entry, FasterFunction, ItemCheck, TaskRules
 
 # -- arc_1d ----------------------------------------------------------------------------
 

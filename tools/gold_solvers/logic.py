@@ -8,14 +8,7 @@ import re
 from collections.abc import Collection, Iterator
 from itertools import compress, product, takewhile
 
-from tools.gold_solvers.reading import (
-    Solver,
-    computed,
-    followed,
-    found,
-    integers,
-    ways,
-)
+from tools.gold_solvers.reading import Solver, computed, followed, found, integers, ways
 
 # -- syllogisms ------------------------------------------------------------------------
 

@@ -13,14 +13,7 @@ from fractions import Fraction
 import sympy
 from dateutil.parser import parse
 
-from tools.gold_solvers.reading import (
-    Solver,
-    computed,
-    exact,
-    found,
-    integers,
-    one_of,
-)
+from tools.gold_solvers.reading import Solver, computed, exact, found, integers, one_of
 
 
 def _filtering(question: str, gold: str) -> bool:

@@ -14,11 +14,7 @@ from itertools import groupby
 from typing import Any
 
 from rg_env.task_rules.code.codeio import is_same
-from tools.gold_solvers.reading import (
-    Solver,
-    found,
-    one_of,
-)
+from tools.gold_solvers.reading import Solver, found, one_of
 
 
 def _anagrams(question: str, gold: str) -> bool:

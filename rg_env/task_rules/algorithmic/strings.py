@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.reading.lists import literal_guard
@@ -38,15 +39,9 @@ STRING_INSERTION = TaskRules(
 
 # -- string_synthesis ------------------------------------------------------------------
 
-_CHANGES = (
-    (-1, -1, -1, 1, 0, 0, 0, 0, 0),
-    (-1, -1, 0, 0, 0, 1, 0, 0, 0),
-    (0, -1, -1, 0, 1, 0, 0, 0, 0),
-    (0, 0, -2, 0, 0, 1, 0, 0, 0),
-    (0, 0, 0, -1, 0, -1, 1, 1, 0),
-    (0, 0, 0, 0, -2, 0, 0, 0, 1),
-)
-"""The change in the counts of the blocks by one use of each rule."""
+_BLOCKS = "ABCabcxyz"
+_RULES = ("ABC a", "AB c", "BC b", "CC c", "ac xy", "bb z")
+"""The blocks that each rule takes away, and those that it adds."""
 
 
 def _each_rule_in_turn(entry: Entry) -> list[Entry]:
@@ -54,14 +49,14 @@ def _each_rule_in_turn(entry: Entry) -> list[Entry]:
 
     The library starts again at the first rule after each use of a rule.
     """
-    before: list[int] = []
-    counts = [*entry["metadata"]["initial_blocks"], *([0] * 6)]
+    counts = Counter(dict(zip("ABC", entry["metadata"]["initial_blocks"], strict=True)))
+    before = None
     while counts != before:
         before = counts
-        for change in _CHANGES:
-            after = [a + b for a, b in zip(counts, change, strict=True)]
-            counts = counts if min(after) < 0 else after
-    return [{**entry, "answer": " ".join(map(str, counts))}]
+        for rule in _RULES:
+            used, made = map(Counter, rule.split())
+            counts = counts - used + made if used <= counts else counts
+    return [{**entry, "answer": " ".join(str(counts[block]) for block in _BLOCKS)}]
 
 
 STRING_SYNTHESIS = TaskRules(

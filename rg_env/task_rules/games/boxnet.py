@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from rg_env.task_rules.reading.values import as_json
@@ -83,17 +82,13 @@ def _act(squares: Squares, agent: str, action: Any) -> bool:
     return True
 
 
-def _actions(plan: list[Any]) -> Iterator[tuple[str, Any] | None]:
-    """Yield each agent and action in order, None for anything else in a plan."""
-    for step in plan:
-        if not isinstance(step, tuple):
-            yield None
-            continue
-        agents = set()
-        for agent, action in step:
-            place = _place_of("Agent", agent)
-            yield None if place in agents else (agent, action)
-            agents.add(place)
+def _is_played(squares: Squares, step: Any) -> bool:
+    """Play the actions of a step in turn; return whether all were possible."""
+    if not isinstance(step, tuple):
+        return False
+    agents = [_place_of("Agent", agent) for agent, _ in step]
+    one_each = len({*agents}) == len(agents)
+    return one_each and all(_act(squares, *action) for action in step)
 
 
 def _boxes(*squares: list[str]) -> list[str]:
@@ -114,11 +109,8 @@ def _score_plan(answer: str, entry: Entry, library: LibraryScore) -> float:
         return 0.0
     initial = entry["metadata"]["initial_state"]
     squares = {_place(name): list(things) for name, things in initial.items()}
-    possible = [
-        action is not None and _act(squares, *action) for action in _actions(plan)
-    ]
-    remaining = _boxes(*squares.values())
-    return float(all(possible) and not remaining)
+    is_possible = all(_is_played(squares, step) for step in plan)
+    return float(is_possible and not _boxes(*squares.values()))
 
 
 # A text up to this length is cheap to match.

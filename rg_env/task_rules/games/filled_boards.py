@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from random import Random
 from typing import Any
 
@@ -140,16 +141,13 @@ def _is_filling(matrix: Matrix, puzzle: Matrix, numbers: list[int]) -> bool:
     """Return whether the blanks hold the numbers, each once, and all sums are right."""
     if [len(row) for row in matrix] != [len(row) for row in puzzle]:
         return False
-    filled = []
-    for row, given in zip(matrix, puzzle, strict=True):
-        for number, fixed in zip(row, given, strict=True):
-            if fixed == 0:
-                filled.append(number)
-            elif number != fixed:
-                return False
+    pairs = [*zip(chain(*puzzle), chain(*matrix), strict=True)]
+    filled = [number for given, number in pairs if given == 0]
     lines = [*matrix, *map(list, zip(*matrix, strict=True))]
-    return sorted(filled) == sorted(numbers) and all(
-        sum(line[:-1]) == line[-1] for line in lines
+    return (
+        all(given in (0, number) for given, number in pairs)
+        and sorted(filled) == sorted(numbers)
+        and all(sum(line[:-1]) == line[-1] for line in lines)
     )
 
 

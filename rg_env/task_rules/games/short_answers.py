@@ -6,11 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from rg_env.task_rules.one_rule import CONTAINED
-from rg_env.task_rules.rules import (
-    Entry,
-    ItemCheck,
-    TaskRules,
-)
+from rg_env.task_rules.rules import Entry, ItemCheck, TaskRules
 
 # -- mahjong_puzzle --------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rg_env.task_rules.reading.formulas import (
-    BINDING,
+    OPERATORS,
     Formula,
     as_formula,
     clause_rows,
@@ -69,7 +69,7 @@ def _too_costly(answer: str, gold: str | None) -> str | None:
     """
     if len(answer) > _MAX_CHARS:
         return f"longer than {_MAX_CHARS} characters"
-    if sum(map(answer.count, BINDING)) > _MAX_OPERATORS:
+    if sum(map(answer.count, OPERATORS)) > _MAX_OPERATORS:
         return f"more than {_MAX_OPERATORS} operators"
     depth = 0
     operand_next = True
@@ -83,7 +83,7 @@ def _too_costly(answer: str, gold: str | None) -> str | None:
                 depth += 1
             elif char != "¬":
                 return f"{char!r} where a letter was expected"
-        elif char in BINDING and char != "¬":
+        elif char in OPERATORS and char != "¬":
             operand_next = True
         elif char == ")" and depth > 0:
             depth -= 1

@@ -8,10 +8,11 @@ them. It computes the rows of the truth table as bits and evaluates no text.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import functools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rg_env.task_rules.rules import Entry
 
@@ -44,8 +45,13 @@ def as_formula(answer: str, entry: Entry) -> str:
 # Signs of a formula; a premise of the highest level has 61 at most.
 MAX_TOKENS = 500
 
-BINDING = {"↔": 1, "→": 2, "∨": 3, "∧": 4, "¬": 5}
-"""Operator precedence."""
+OPERATORS = "↔→∨∧¬"
+"""The loosest first."""
+
+# Operators of Python that bind in the same order, and associate to the left too.
+_OF_PYTHON = str.maketrans(
+    dict(zip(OPERATORS, ("|", "^", "&", "<<", "~"), strict=True))
+)
 
 Clauses = frozenset[int]
 """Clauses by their letters: bit `n` for letter n, bit `n + count` for its negation."""
@@ -139,73 +145,47 @@ def _both(left: Formula, right: Formula) -> Formula:
     )
 
 
-def _joined(sign: str, left: Formula, right: Formula) -> Formula:
-    if sign == "\u2227":
-        return _both(left, right)
-    if sign == "\u2228":
-        return negated(_both(negated(left), negated(right)))
-    implied = negated(_both(left, negated(right)))
-    if sign == "\u2192":
-        return implied
-    return _both(implied, negated(_both(right, negated(left))))
+def _either(left: Formula, right: Formula) -> Formula:
+    return negated(_both(negated(left), negated(right)))
 
 
-class _FormulaReader:
-    """A shunting-yard parser: parsed formulas, and signs that wait for an operand."""
+def _implied(left: Formula, right: Formula) -> Formula:
+    return _either(negated(left), right)
 
-    def __init__(self, letters: Sequence[str]) -> None:
-        self._letters = letters
-        self._formulas: list[Formula] = []
-        self._waiting: list[str] = []
-        self._operand_next = True
 
-    def accept(self, sign: str) -> bool:
-        """Take the next sign; return whether it is allowed here."""
-        starts = sign in ("(", "¬") or sign in self._letters
-        if starts != self._operand_next:
-            return False
-        if sign in self._letters:
-            self._formulas.append(
-                letter_formula(self._letters.index(sign), len(self._letters))
-            )
-        elif starts:
-            self._waiting.append(sign)
-        else:
-            self._apply_down_to(BINDING.get(sign, 0))
-            if sign == ")":
-                return bool(self._waiting) and self._waiting.pop() == "("
-            if sign not in BINDING:
-                return False
-            self._waiting.append(sign)
-        self._operand_next = sign not in self._letters
-        return True
+def _equal(left: Formula, right: Formula) -> Formula:
+    return _both(_implied(left, right), _implied(right, left))
 
-    def _apply_down_to(self, binding: int) -> None:
-        """Apply the waiting signs of at least this precedence, up to a bracket."""
-        while self._waiting and BINDING.get(self._waiting[-1], -1) >= binding:
-            sign = self._waiting.pop()
-            right = self._formulas.pop()
-            if sign == "¬":
-                formula = negated(right)
-            else:
-                formula = _joined(sign, self._formulas.pop(), right)
-            self._formulas.append(formula)
 
-    def finish(self) -> Formula | None:
-        """Return the formula, None if it is unfinished."""
-        if self._operand_next:
-            return None
-        self._apply_down_to(0)
-        return None if self._waiting else self._formulas[0]
+_JOINED: Mapping[type[ast.operator], Callable[[Formula, Formula], Formula]] = {
+    ast.BitOr: _equal,
+    ast.BitXor: _implied,
+    ast.BitAnd: _either,
+    ast.LShift: _both,
+}
+
+
+def _formula(node: ast.expr, letters: Sequence[str]) -> Formula:
+    if isinstance(node, ast.Name):
+        return letter_formula(letters.index(node.id), len(letters))
+    if isinstance(node, ast.UnaryOp):
+        return negated(_formula(node.operand, letters))
+    if not isinstance(node, ast.BinOp):
+        raise ValueError("neither a letter nor an operator")
+    left, right = (_formula(side, letters) for side in (node.left, node.right))
+    return _JOINED[type(node.op)](left, right)
 
 
 def read_formula(text: str, letters: Sequence[str]) -> Formula | None:
     """Parse a formula as the library does; None if it is not one of these letters.
 
-    Signs bind in the order of `BINDING` and associate to the left.
+    Signs bind in the order of `OPERATORS` and associate to the left.
     """
     signs = "".join(text.split())
-    reader = _FormulaReader(letters)
-    if len(signs) > MAX_TOKENS or not all(map(reader.accept, signs)):
+    if len(signs) > MAX_TOKENS or not set(signs) <= {*letters, *OPERATORS, *"()"}:
         return None
-    return reader.finish()
+    try:
+        tree = ast.parse(signs.translate(_OF_PYTHON), mode="eval")
+        return _formula(tree.body, letters)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None

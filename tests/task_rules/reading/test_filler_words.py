@@ -4,11 +4,7 @@ import string
 
 import pytest
 
-from rg_env.task_rules.reading.filler_words import (
-    asked_words,
-    is_filler,
-    lead_end,
-)
+from rg_env.task_rules.reading.filler_words import asked_words, is_filler, lead_end
 
 
 def test_filler_words_are_no_answer_and_what_may_be_one_is_no_filler():
