@@ -31,10 +31,10 @@ from rg_env.task_rules.rules import (
 
 SIDES = ("top", "bottom", "front", "back", "left", "right")
 _CYCLES = {
-    "front": ("front", "bottom", "back", "top"),
-    "back": ("back", "bottom", "front", "top"),
-    "left": ("left", "bottom", "right", "top"),
-    "right": ("right", "bottom", "left", "top"),
+    "front": "front bottom back top",
+    "back": "back bottom front top",
+    "left": "left bottom right top",
+    "right": "right bottom left top",
 }
 _HALF_TURNS = (("front", "front"), ("left", "left"))
 
@@ -45,7 +45,7 @@ Cube = tuple[str, ...]
 def _turned(cube: Cube, side: str) -> Cube:
     """Return the cube after the quarter turn that brings a side to the top."""
     colors = dict(zip(SIDES, cube, strict=True))
-    one, two, three, top = _CYCLES[side]
+    one, two, three, top = _CYCLES[side].split()
     moved = {top: one, one: two, two: three, three: top}
     return tuple(colors[moved.get(place, place)] for place in SIDES)
 
@@ -284,47 +284,31 @@ RECTANGLE_COUNT = TaskRules(
 # scramble in reverse undo it. The scorer drops moves that begin with a number, so a
 # turn of the second layer, `2R`, is written `Rw R'`.
 
-_TURN_OF_LAYERS = re.compile(r"(\d*)([LRDUBF])(w?)('?)")
-
-
-def _without_number(layer: int, face: str, wide: str, prime: str) -> list[str]:
-    """Write a turn of the first or second layer without a leading number."""
-    if layer == 1:
-        return [f"{face}{prime}"]
-    both = f"{face}w{prime}"
-    back = "" if prime else "'"
-    return [both] if wide else [both, f"{face}{back}"]
-
-
-def _turn(move: re.Match[str]) -> str:
-    return " ".join(_without_number(int(move[1]), *move.group(2, 3, 4)))
-
-
 _NUMBERED = re.compile(r"(?<!\S)([12])([LRUDBF])(w?)('?)(?!\S)")
 
 
+def _without_number(move: re.Match[str]) -> str:
+    """Write a turn of the first or second layer without a leading number."""
+    number, face, wide, prime = move.groups()
+    if number == "1":
+        return f"{face}{prime}"
+    both = f"{face}w{prime}"
+    back = "" if prime else "'"
+    return both if wide else f"{both} {face}{back}"
+
+
 def _without_numbers(answer: str, entry: Entry) -> str:
-    return _NUMBERED.sub(_turn, answer)
+    return _NUMBERED.sub(_without_number, answer)
 
 
 # The scorer drops moves that begin with a number, such as `2R`.
 _REPEATED = re.compile(r"(?<!\S)[^\d\s]+(\d*)(?!\S)")
+_PLAIN_TURNS = re.compile(r"(?:[LRUDBF]w?'? ?)*")
 _TURN = re.compile(r"(?:[LRDUBF]w?|[XYZMES])'?[0-9]{0,2}")
 
 
 def _every_turn(answer: str, entry: Entry, library: LibraryScore) -> float:
     return library(answer) if all(map(_TURN.fullmatch, answer.split())) else 0.0
-
-
-def _undone(move: str) -> list[str] | None:
-    """Return the moves that undo a move, None if they would need a leading number."""
-    match = _TURN_OF_LAYERS.fullmatch(move)
-    if match is None:
-        return None
-    number, face, wide, prime = match.groups()
-    layer = int(number) if number else 1 + bool(wide)
-    back = "" if prime else "'"
-    return _without_number(layer, face, wide, back) if layer in (1, 2) else None
 
 
 def unscramble(moves: str) -> str | None:
@@ -336,13 +320,9 @@ def unscramble(moves: str) -> str | None:
         >>> unscramble("R 2U' Lw")
         "Lw' Uw U' R'"
     """
-    undone: list[str] = []
-    for move in reversed(moves.split()):
-        back = _undone(move)
-        if back is None:
-            return None
-        undone += back
-    return " ".join(undone)
+    undone = [f"{move}'".replace("''", "") for move in reversed(moves.split())]
+    text = _NUMBERED.sub(_without_number, " ".join(undone))
+    return text if _PLAIN_TURNS.fullmatch(text) else None
 
 
 def _of_cube(entry: Entry) -> str | None:
