@@ -20,6 +20,7 @@ import json
 import re
 from collections.abc import Callable
 
+from rg_env.task_rules.one_rule import is_closed
 from rg_env.task_rules.reading.filler_words import asked_words, lead_end
 from rg_env.task_rules.reading.values import read_value
 
@@ -169,12 +170,7 @@ def _without_latex_word(text: str) -> str:
 
 def _is_balanced(text: str) -> bool:
     """Return whether no brace closes one that was opened before the text."""
-    depth = 0
-    for brace in re.findall(r"(?<!\\)[{}]", text):
-        depth += 1 if brace == "{" else -1
-        if depth < 0:
-            return False
-    return depth == 0
+    return is_closed("".join(re.findall(r"(?<!\\)[{}]", text)))
 
 
 def _without_lead(text: str, asked: frozenset[str] = frozenset()) -> str:

@@ -102,8 +102,8 @@ class Score:
 
 
 _Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
-ScoreRow = tuple[_Unit, str, bool, _Unit | None, _Unit | None]
-"""Value, outcome, normalized, and the scores of both formats or None."""
+ScoreRow = tuple[_Unit, str, bool, tuple[_Unit, _Unit | None] | None]
+"""Value, outcome, normalized, and the scores of both formats, if there are any."""
 
 UNREAD = frozenset({"rejected", "scorer_error"})
 REWARDED = frozenset({"right", "partial"})
@@ -114,9 +114,8 @@ ANSWER_OUTCOMES = REWARDED | {"wrong", "empty_answer", "scorer_error", "rejected
 def as_row(score: Score) -> ScoreRow:
     """Return a score as plain values, without its answer, which the reader knows."""
     formats = score.formats
-    if formats is None:
-        return score.value, score.outcome, score.normalized, None, None
-    return score.value, score.outcome, score.normalized, formats.bare, formats.tagged
+    both = None if formats is None else (formats.bare, formats.tagged)
+    return score.value, score.outcome, score.normalized, both
 
 
 def read_rows(answers: Sequence[str], rows: object) -> list[Score]:
@@ -136,14 +135,13 @@ def _read_row(
     value: float,
     outcome: str,
     normalized: bool,
-    bare: float | None,
-    with_tags: float | None,
+    both: tuple[float, float | None] | None,
 ) -> Score:
     if outcome not in ANSWER_OUTCOMES:
         raise ValueError("a score has an outcome of the table")
     if outcome_of(value) != (outcome if outcome in REWARDED else "wrong"):
         raise ValueError("a score has the outcome of its value")
-    formats = None if bare is None else FormatScores(bare, with_tags, value)
+    formats = None if both is None else FormatScores(*both, value)
     return Score(value, outcome, answer, normalized=normalized, formats=formats)
 
 
@@ -287,25 +285,10 @@ class ScoringRules:
             return score
         return dataclasses.replace(score, value=0.0)
 
-    def too_long(self, text: str, entry: Mapping[str, Any]) -> str | None:
-        """Return why a text is too long for an answer, None if it is not."""
-        gold = _gold_of(entry)
-        longest = max(self.max_answer_chars, GOLD_ROOM * len(gold or ""))
-        if len(text) <= longest:
-            return None
-        return f"it has {len(text)} characters, and at most {longest} are allowed"
-
-    def rejection(
-        self, task: str, entry: Mapping[str, Any], text: str, is_guarded: bool = True
-    ) -> str | None:
-        """Return why a text must not reach the scorer of a task, None if it may.
-
-        `task` is the task that made the entry, never a mixture.
-        """
-        reason = self.too_long(text, entry)
-        if reason is None and is_guarded:
-            reason = rejection(task, text, _gold_of(entry))
-        return reason
+    def too_long(self, text: str, entry: Mapping[str, Any]) -> bool:
+        """Return whether a text is too long for an answer."""
+        longest = max(self.max_answer_chars, GOLD_ROOM * len(_gold_of(entry) or ""))
+        return len(text) > longest
 
     def scoring(
         self,
@@ -322,7 +305,10 @@ class ScoringRules:
 
         def scoring_of(one: Mapping[str, Any]) -> Callable[[str], Score]:
             def score(form: str) -> Score:
-                if self.rejection(task, one, form, is_guarded) is not None:
+                # A guard takes linear time: it gets no text that is too long.
+                if self.too_long(form, one):
+                    return Score(0.0, "rejected", form)
+                if is_guarded and rejection(task, form, _gold_of(one)):
                     return Score(0.0, "rejected", form)
                 return score_answer(form, one, scorer)
 

@@ -76,7 +76,7 @@ def _without_fillers(tokens: Tokens, right: Tokens, entry: Entry) -> Tokens:
     return tokens[kept.index(True) : end]
 
 
-def _is_closed(text: str) -> bool:
+def is_closed(text: str) -> bool:
     """Return whether every bracket is closed; they are not in a truncated text."""
     depth = 0
     for sign in text:
@@ -136,7 +136,7 @@ def one_answer(
         if "\n" not in right:
             said = [each for each in said if each != "\n"]
         forms = (said, _without_fillers(said, right, entry))
-        if answer == gold or (right and right in forms and _is_closed(answer)):
+        if answer == gold or (right and right in forms and is_closed(answer)):
             return 1.0
         value = library(answer)
         if value < 1.0:
