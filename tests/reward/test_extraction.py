@@ -1,5 +1,6 @@
 """Extraction: one answer outside the thinking, or the reason why there is none."""
 
+import re
 import time
 
 import pytest
@@ -49,42 +50,35 @@ def test_a_draft_in_the_thinking_of_any_model_is_no_answer(opening, closing):
     assert failure_of(f"<answer>{opening}4{closing}</answer>") == "nested_answer"
 
 
-CALL = "<|channel|>commentary to=functions.x <|constrain|>json<|message|>"
-HEADERS = {
-    "spaces": ("<|channel|> analysis <|message|>", "<|end|>"),
-    "a tool of the channel": ("<|channel|>analysis to=python code<|message|>", ""),
-    "a recipient before": (
-        "<|start|>assistant to=functions.x<|channel|>commentary json<|message|>",
-        "<|call|>",
-    ),
-    "a format": (CALL, "<|call|>"),
-    "no end": ("<|channel|>analysis<|message|>", ""),
-    "Muse": (" to=self<|message|>", "<|eom|><|start|>assistant to=user<|message|>"),
-    "Hunyuan": ("<think:opensource>", "</think:opensource>"),
-    "another case": ("<Think>", "</THINK>"),
-    "letters of Mistral": ("[think]", "[/Think]"),
-    "no special tokens": ("analysisWe ask: ", "assistantfinal"),
-    "a call and no special tokens": (
-        "commentary to=functions.x json{}assistantanalysis",
-        "assistantfinal",
-    ),
-    "Qwen's call": ("<tool_call>", "</tool_call>"),
-    "Llama's call": ("<|python_tag|>", "<|eom_id|>"),
-    "Cohere's call": ("<|START_ACTION|>", "<|END_ACTION|>"),
-    "Kimi's call": ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
-}
+HEADERS = """
+<|channel|> analysis <|message|> ¦ <|end|>
+<|channel|>analysis to=python code<|message|> ¦
+<|start|>assistant to=functions.x<|channel|>commentary json<|message|> ¦ <|call|>
+<|channel|>commentary to=functions.x <|constrain|>json<|message|> ¦ <|call|>
+<|channel|>analysis<|message|> ¦
+ to=self<|message|> ¦ <|eom|><|start|>assistant to=user<|message|>
+<think:opensource> ¦ </think:opensource>
+<Think> ¦ </THINK>
+[think] ¦ [/Think]
+analysisWe ask:  ¦ assistantfinal
+commentary to=functions.x json{}assistantanalysis ¦ assistantfinal
+<tool_call> ¦ </tool_call>
+<|python_tag|> ¦ <|eom_id|>
+<|START_ACTION|> ¦ <|END_ACTION|>
+<|tool_calls_section_begin|> ¦ <|tool_calls_section_end|>
+"""
+"""What opens text without an answer, as models write it, and what ends it."""
 
 
-@pytest.mark.parametrize(("opening", "closing"), HEADERS.values(), ids=HEADERS)
-def test_headers_as_models_write_them_open_what_holds_no_answer(opening, closing):
+@pytest.mark.parametrize("row", HEADERS.strip("\n").splitlines())
+def test_headers_as_models_write_them_open_what_holds_no_answer(row):
+    opening, closing = re.split(" ¦ ?", row)
     draft = f"{opening}maybe <answer>4</answer>"
-    final = (
-        "<answer>5</answer>"
-        if closing.startswith("assistant")
-        else (f"{FINAL}<answer>5</answer><|return|>")
-    )
+    final = f"{FINAL}<answer>5</answer><|return|>"
+    if closing == "assistantfinal":
+        final = "<answer>5</answer>"
     assert answer_of(f"{draft}{closing}{final}") == "5"
-    if opening != HEADERS["a call and no special tokens"][0]:
+    if "{}" not in opening:
         assert failure_of(f"{draft} so") == "unfinished_thinking"
 
 
@@ -191,23 +185,28 @@ def test_closing_words_may_follow_the_answer(rest):
     assert answer_of(f"<answer>5</answer> {rest}") == "5"
 
 
+GOING_ON = """
+ but wait
+? Hmm, no
+↵↵Wait, that's wrong.
+. Let me check.
+ or 6
+. However, 6
+... no, 6
+ Scratch that, 4
+↵Sorry, I meant 4.
+ Oops: 4
+. I mean 4
+"""
+
+
 @pytest.mark.parametrize(
     "rest",
-    [
-        *(
-            " but wait",
-            "? Hmm, no",
-            "\n\nWait, that's wrong.",
-            ". Let me check.",
-            " or 6",
-        ),
-        *(". However, 6", "... no, 6", " ".join(["word"] * (MOST_CLOSING_WORDS + 1))),
-        *(" Scratch that, 4", "\nSorry, I meant 4.", " Oops: 4", ". I mean 4"),
-    ],
+    [*GOING_ON.strip("\n").splitlines(), " ".join(["word"] * (MOST_CLOSING_WORDS + 1))],
 )
 @pytest.mark.parametrize("opening", ["", "<ponder>", "<|begin_plan|>"])
 def test_an_answer_that_the_text_goes_on_after_is_not_final(opening, rest):
-    text = f"{opening}so <answer>3</answer>{rest}"
+    text = f"{opening}so <answer>3</answer>{rest}".replace("↵", "\n")
     assert failure_of(text) == "unfinished_thinking"
     assert answer_of(f"<think>{text}</think><answer>5</answer>") == "5"
 

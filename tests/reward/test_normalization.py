@@ -126,6 +126,21 @@ OTHER_FIVES = [
     "5<\uff5cend\u2581of\uff5c>",
 ]
 
+OF_GOLD = r"""
+He came. ¦ **She came.** ¦ She came.
+"abc" ¦ `"abx"` ¦ "abx"
+x = 5 ¦ **x = 6** ¦ x = 6
+$5$ ¦ $\boxed{6}$ ¦ 6
+It is. ¦ \boxed{It was.}. ¦ It was.
+It is so. ¦ The answer is: It was so. ¦ It was so.
+{"answer": 5} ¦ {"answer": 6} ¦ {"answer": 6}
+`a` b ¦ **`c` b** ¦ `c` b
+**b** ¦ **Answer: c** ¦ c
+1,000 ¦ `1,001` ¦ 1,001
+_ Q↵Q _ ¦ ```↵_ Q↵Q _↵``` ¦ _ Q↵Q _
+"""
+"""What belongs to the right answer is no formatting."""
+
 WRITTEN = [
     *(("7", answer, read or answer) for answer, _, read in PAIRS),
     *(("7", text, "5") for text in OTHER_FIVES),
@@ -135,18 +150,7 @@ WRITTEN = [
     ("7", "x \u2212 3", "x - 3"),
     ("7", "35.5\xba", "35.5\xb0"),
     ("7", "1 2 \r\n3 4\r", "1 2\n3 4"),
-    # What belongs to the right answer is no formatting.
-    ("He came.", "**She came.**", "She came."),
-    ('"abc"', '`"abx"`', '"abx"'),
-    ("x = 5", "**x = 6**", "x = 6"),
-    ("$5$", "$\\boxed{6}$", "6"),
-    ("It is.", "\\boxed{It was.}.", "It was."),
-    ("It is so.", "The answer is: It was so.", "It was so."),
-    ('{"answer": 5}', '{"answer": 6}', '{"answer": 6}'),
-    ("`a` b", "**`c` b**", "`c` b"),
-    ("**b**", "**Answer: c**", "c"),
-    ("1,000", "`1,001`", "1,001"),
-    ("_ Q\nQ _", "```\n_ Q\nQ _\n```", "_ Q\nQ _"),
+    *(line.replace("↵", "\n").split(" ¦ ") for line in OF_GOLD.strip().splitlines()),
 ]
 """Right answers, an answer as it is written, and as it is read."""
 

@@ -35,18 +35,16 @@ def fails(answer, entry):
 
 
 @pytest.mark.parametrize(
-    ("value", "number"),
-    [(0, 0.0), (0.25, 0.25), (1, 1.0), (True, 1.0), (1.5, 1.0), (-0.5, 0.0)],
+    ("values", "number"),
+    [
+        ([1, True, 1.5], 1.0),
+        ([0.25, "0.25"], 0.25),
+        ([0, -0.5, math.nan, math.inf, -math.inf, 10**400], 0.0),
+        ([None, "right", [1.0], {}, 1j], 0.0),
+    ],
 )
-def test_a_score_is_clamped_to_the_unit_interval(value, number):
-    assert as_unit(value) == number
-
-
-@pytest.mark.parametrize(
-    "value", [math.nan, math.inf, -math.inf, 10**400, None, "right", [1.0], {}, 1j]
-)
-def test_what_is_no_finite_number_is_zero(value):
-    assert as_unit(value) == 0.0
+def test_a_score_is_a_finite_number_of_the_unit_interval(values, number):
+    assert {as_unit(value) for value in values} == {number}
 
 
 # -- bare and tagged -------------------------------------------------------------------

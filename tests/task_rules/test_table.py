@@ -38,11 +38,9 @@ UNSEEN = {"question": "[[0 0 ... 0]]", "answer": "True", "metadata": {}}
     [
         ("jugs", UNSOLVABLE, True, True),
         ("jugs", UNSOLVABLE, False, True),  # nobody can answer it
-        ("jugs", {**UNSOLVABLE, "answer": '["fill A"]'}, True, False),
         ("game_of_life_halting", UNSEEN, True, True),
         ("game_of_life_halting", UNSEEN, False, False),
         ("syllogism", {"question": "", "answer": "", "metadata": {}}, True, False),
-        ("lcm", {}, True, False),
     ],
 )
 def test_an_entry_has_a_fault_of_its_task_or_none(task, entry, checked, is_faulty):

@@ -80,16 +80,6 @@ def test_a_pair_is_named_that_ours_ranks_the_other_way_round():
     assert row["difference"] == "0.750 (0.750 to 0.750)"
 
 
-def test_an_interval_counts_items_not_completions():
-    def width(copies):
-        scores = {"w": 1.0, "x": 0.0, "y": 1.0, "z": 0.5}
-        lines = [line(A, q, 1.0, 1.0, ours) for q, ours in scores.items()]
-        (row,) = command.models(table(*lines * copies), ["version"]).rows(named=True)
-        return row["difference"]
-
-    assert width(3) == width(1) != "-0.375 (-0.375 to -0.375)"
-
-
 def test_tasks_stand_in_the_order_of_their_differences_with_the_known_fault():
     found = table(
         line(A, "x", 0.5, 0.5, 0.25),

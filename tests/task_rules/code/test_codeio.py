@@ -221,12 +221,6 @@ def test_a_number_or_a_list_out_of_all_bounds_is_wrong(pool, number):
     assert value <= READABLE and outcome == "wrong"
 
 
-def test_text_of_an_input_stays_text():
-    same = entry("def main_solution(n):\n    return n", {"n": "a"}, "__import__('os')")
-    assert paid(same, '{"n": "__import__(\'os\')"}') == 1.0
-    assert paid(same, "{\"n\": __import__('os')}") == 0.0
-
-
 def test_programs_run_in_workers_that_are_soon_replaced():
     class Pool:
         async def run(self, *call, trust, **limits):

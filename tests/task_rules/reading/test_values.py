@@ -29,28 +29,40 @@ def test_what_python_prints_of_the_values_of_json_is_read_as_well(value):
     assert read_value(repr(value)) == value
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("(1, 2)", [1, 2]),
-        ("[1, 2,]", [1, 2]),
-        ("{0: 1, 1: 2}", {"0": 1, "1": 2}),
-        ("{'a': None,}", {"a": None}),
-        ("['it\\'s']", ["it's"]),
-        ("[\u201ca\u201d, \u2018b\u2019]", ["a", "b"]),
-    ],
-)
-def test_other_ways_to_write_a_value(text, value):
-    assert read_value(text) == value
+WRITTEN = r"""
+(1, 2) = [1, 2]
+[1, 2,] = [1, 2]
+{0: 1, 1: 2} = {"0": 1, "1": 2}
+{'a': None,} = {"a": null}
+['it\'s'] = ["it's"]
+[“a”, ‘b’] = ["a", "b"]
+"""  # noqa: RUF001 - quotes that people type
+"""Other ways to write a value of JSON."""
+
+
+@pytest.mark.parametrize("row", WRITTEN.strip().splitlines())
+def test_other_ways_to_write_a_value(row):
+    text, value = row.split(" = ")
+    assert read_value(text) == json.loads(value)
+
+
+NO_VALUES = """
+[1] [2]
+[1, 2
+[1,, 2]
+{1, 2}
+{"a": 1, "a": 1}
+{0: 1, '0': 2}
+[x]
+[1 + 1]
+f(1)
+[1] # or [2]
+[nan]
+"""
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        *("", "[1] [2]", "[1, 2", "[1,, 2]", "{1, 2}", '{"a": 1, "a": 1}'),
-        *("{0: 1, '0': 2}", "[x]", "[1 + 1]", "f(1)", "[1] # or [2]", "[nan]"),
-        *("[" * 100 + "]" * 100, "9" * 5000 + "x"),
-    ],
+    "text", [*NO_VALUES.split("\n"), "[" * 100 + "]" * 100, "9" * 5000 + "x"]
 )
 def test_what_is_no_single_value_is_unreadable(text):
     with pytest.raises(ValueError, match=r".*"):
