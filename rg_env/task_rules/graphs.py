@@ -173,7 +173,7 @@ SHORTEST_PATH = TaskRules(
     "shortest_path",
     notation=list_of(_DIRECTION, " ".join, written=lambda step: step[0].lower()),
     # 38 of 100 at the defaults.
-    item_checks=(seldom_answered({"infeasible": 3}),),
+    item_checks=(seldom_answered("infeasible", one_in=3),),
     level_repair=LevelRepair(
         {level: {"p_blocked": 0.3} for level in range(4)},
         "with the default's two blocked cells in five there is no path in 51 to 72 of"

@@ -62,7 +62,7 @@ ROWS = (
                     != int(entry["answer"])
                 ),
             ),
-            seldom_answered({"1": 2}),  # 1 is right in 27 to 50 of 100
+            seldom_answered("1", one_in=2),  # 1 is right in 27 to 50 of 100
         ),
     ),
     TaskRules(
@@ -102,7 +102,7 @@ ROWS = (
     TaskRules(
         "rotten_oranges",
         # -1 is right in 38 of 100 at the defaults, 70 at 1.0.
-        item_checks=(seldom_answered({"-1": 5}),),
+        item_checks=(seldom_answered("-1", one_in=5),),
     ),
     TaskRules("sentence_reordering", fix=one_answer()),
     TaskRules(
@@ -239,7 +239,7 @@ ROWS = (
     TaskRules(
         "maze",
         # The shortest path has 5 steps in 42 of 100 at the defaults.
-        item_checks=(seldom_answered({"5": 2}),),
+        item_checks=(seldom_answered("5", one_in=2),),
     ),
     TaskRules(
         "mini_sudoku",
@@ -283,7 +283,7 @@ ROWS = (
     TaskRules(
         "self_reference",
         # 35 to 53 of 100 have 2 at every level.
-        item_checks=(seldom_answered({"2": 2}),),
+        item_checks=(seldom_answered("2", one_in=2),),
         fixed_level="its generator takes the difficulty and does not use it",
     ),
     # -- the mixture: an entry has the rules of the task that made it ------------------

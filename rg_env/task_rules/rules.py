@@ -142,16 +142,16 @@ def seldom(fault: str, is_common: Callable[[Entry], bool], one_in: int) -> ItemC
     )
 
 
-def seldom_answered(one_in: Mapping[str, int]) -> ItemCheck:
-    """Return the check that keeps one in so many of the entries with an answer.
+def seldom_answered(answer: str, one_in: int) -> ItemCheck:
+    """Return the check that keeps one in `one_in` of the entries with an answer.
 
     Example:
-        `seldom_answered({"No": 2})` drops every second entry with the answer `No`.
+        `seldom_answered("No", one_in=2)` drops every second entry with the answer `No`.
     """
-    return ItemCheck(
+    return seldom(
         "answer is too common, and was sampled often enough",
-        lambda entry: not _is_kept(entry, one_in.get(entry["answer"], 1)),
-        answer_stands=True,
+        lambda entry: bool(entry["answer"] == answer),
+        one_in,
     )
 
 

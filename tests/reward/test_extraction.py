@@ -367,17 +367,42 @@ def read_in_one_pass(piece, begin="", **settings):
     return answer
 
 
+HOSTILE = """
+<answer>
+</answer>
+<think>
+</think>
+<answer><think>
+<
+<answer
+"<think>"
+to=
+<|channel|>final␣
+<|channel|>a<|constrain|>
+<|message|>
+<|end|>
+<think:x
+t
+analysis
+assistantfinal
+Here is my thought process:
+Here is my␣
+Here is my thought process: Here is my response
+commentaryA
+<a
+<a␣
+<a>
+</a>
+[a]
+<|a
+</plan><answer>5</answer><plan>
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
-    [
-        *("<answer>", "</answer>", "<think>", "</think>", "<answer><think>", "<"),
-        *("<answer", '"<think>"', "to=", "to=" + "x" * 90 + "<", "<|channel|>final "),
-        *("<|channel|>a<|constrain|>", "<|message|>", "<|end|>", "<think:x", "t"),
-        *("analysis", "assistantfinal", "Here is my thought process:", "Here is my "),
-        *("Here is my thought process: Here is my response", "commentaryA"),
-        *("<a", "<a ", "<a>", "</a>", "[a]", "<|a", "</plan><answer>5</answer><plan>"),
-    ],
+    [*HOSTILE.replace("␣", " ").strip("\n").split("\n"), "to=" + "x" * 90 + "<"],
 )
 def test_a_long_hostile_text_is_read_in_one_pass(piece):
     assert read_in_one_pass(piece) is None

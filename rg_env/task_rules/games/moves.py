@@ -107,7 +107,7 @@ KNIGHT_SWAP = TaskRules(
             _can_be_swapped,
         ),
         # 12 to 21 of 100 positions cannot be reached.
-        seldom_answered({"No": 2}),
+        seldom_answered("No", one_in=2),
     ),
     level_repair=LevelRepair(
         {

@@ -51,29 +51,35 @@ def drawing(*rectangles):
     return "".join("".join(" #█"[n] for n in row) + "\n" for row in counts)
 
 
-ONE_COUNT = [
-    [(1, 5, 2, 9)],
-    [(0, 2, 0, 2), (13, 15, 21, 23)],
-    [(1, 8, 2, 9), (4, 12, 5, 20)],  # corner over corner
-    [(1, 12, 2, 20), (4, 8, 5, 12)],  # one inside of the other
-    [(1, 6, 2, 9), (1, 6, 9, 16)],  # a side in common
-    [(3, 9, 5, 12), (3, 9, 5, 12)],
-    [(1, 8, 2, 9), (4, 6, 5, 20)],  # through one side
-]
-SEVERAL = [
-    [(5, 9, 2, 20), (1, 14, 8, 12)],  # a cross: two bars or its four arms
-    [(5, 9, 2, 20), (4, 14, 8, 12)],  # an arm of two rows
-    [(1, 6, 2, 12), (5, 12, 2, 12)],  # the rows in common may be small squares
-    [(1, 3, 1, 4), (5, 9, 2, 20), (1, 14, 8, 12)],
-]
+ONE_COUNT = """
+1 5 2 9
+0 2 0 2, 13 15 21 23
+1 8 2 9, 4 12 5 20
+1 12 2 20, 4 8 5 12
+1 6 2 9, 1 6 9 16
+3 9 5 12, 3 9 5 12
+1 8 2 9, 4 6 5 20
+"""
+"""Rectangles apart, corner over corner, one inside of the other, with a side in common,
+twice, and through one side."""
+
+SEVERAL = """
+5 9 2 20, 1 14 8 12
+5 9 2 20, 4 14 8 12
+1 6 2 12, 5 12 2 12
+1 3 1 4, 5 9 2 20, 1 14 8 12
+"""
+"""A cross is two bars or its four arms; rows in common may be small squares."""
 
 
-@pytest.mark.parametrize("rectangles", [*ONE_COUNT, *SEVERAL])
-def test_arms_of_a_cross_and_small_squares_are_another_count_and_nothing_else(
-    rectangles,
-):
+ROWS = f"{ONE_COUNT.strip()}{SEVERAL.rstrip()}".splitlines()
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_arms_of_a_cross_and_small_squares_are_another_count_and_nothing_else(row):
+    rectangles = [map(int, each.split()) for each in row.split(",") if each]
     has_another = may_show_another_count(drawing(*rectangles))
-    assert has_another == (rectangles in SEVERAL)
+    assert has_another == (row in SEVERAL)
 
 
 # -- rubiks_cube -----------------------------------------------------------------------

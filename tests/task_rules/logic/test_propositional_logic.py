@@ -130,9 +130,9 @@ def counted(write):
     return of_premises(change)
 
 
-ALWAYS = ("P", "Q", "P ∧ Q", "P ∨ Q", "¬P ∨ Q", "P → Q", "P ∨ ¬P", "P ∨ ¬Q")
+ALWAYS = "P | Q | P ∧ Q | P ∨ Q | ¬P ∨ Q | P → Q | P ∨ ¬P | P ∨ ¬Q"
 TRICKS = {
-    **{text: (lambda entry, text=text: text) for text in ALWAYS},
+    **{text: (lambda entry, text=text: text) for text in listed(ALWAYS)},
     "joined": of_premises(joined),
     "first, weakened": of_premises(lambda p: f"({p[0]}) ∨ P"),
     "first, and a letter": of_premises(lambda p: f"({p[0]}) ∧ P"),
