@@ -178,7 +178,7 @@ def legs(question: str) -> set[str]:
 
 def _calculation(question: str, gold: str) -> bool:
     """Judge a calculation that has to use each of some numbers once."""
-    target = found(r"(?:Calculate|[Mm]ake|equals) (-?\d+)", question)[0]
+    target = found(r"(?:Calculate|make|Make|equals) (-?\d+)", question)[0]
     listed = found(r"(?:numbers:?|using) ([\d, ]+)", question)[0]
     used = integers(gold.replace("-", " "))
     is_exact = exact(gold) == int(target)
