@@ -4,37 +4,8 @@ import pytest
 
 from rg_env.library import datasets
 from rg_env.library.scales import load_shipped
-from rg_env.task_rules.cognition import (
-    SIDES,
-    may_show_another_count,
-    possible_colors,
-    unscramble,
-)
+from rg_env.task_rules.cognition import may_show_another_count, unscramble
 from tests.support.fixed_scores import fixed_score, paid
-
-# -- color_cube_rotation ---------------------------------------------------------------
-
-CUBE = {side: side for side in SIDES}
-
-
-@pytest.mark.parametrize(
-    ("turns", "sides", "colors"),
-    [
-        (["front", "left", "back"], SIDES, 1),
-        (["bottom"], ["top", "bottom"], 1),
-        (["bottom"], ["front", "back", "left", "right"], 2),  # which change places
-    ],
-)
-def test_a_side_has_one_color_unless_half_a_turn_leaves_it_open(turns, sides, colors):
-    for side in sides:
-        assert len(possible_colors(CUBE, turns, side)) == colors
-
-
-def test_a_quarter_turn_moves_four_sides():
-    after = {side: possible_colors(CUBE, ["front"], side).pop() for side in SIDES}
-    moved = {"top": "front", "front": "bottom", "bottom": "back", "back": "top"}
-    assert after == {**CUBE, **moved}
-
 
 # -- rectangle_count -------------------------------------------------------------------
 
