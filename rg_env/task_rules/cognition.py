@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,29 +50,15 @@ def _turned(cube: Cube, side: str) -> Cube:
     return tuple(colors[moved.get(place, place)] for place in SIDES)
 
 
-def possible_colors(
-    colors: Mapping[str, str], to_the_top: Sequence[str], side: str
-) -> set[str]:
-    """Return the colors that a side can have after all turns.
-
-    Args:
-        colors: The color of each side before the first turn.
-        to_the_top: The side that each turn brings to the top.
-        side: The side in question.
-    """
-    cubes = {tuple(colors[place] for place in SIDES)}
-    for brought in to_the_top:
+def _turns_either_way(entry: Entry) -> bool:
+    """Return whether the side in question may have several colors after all turns."""
+    metadata = entry["metadata"]
+    cubes = {tuple(metadata["initial_state"][place] for place in SIDES)}
+    for brought in metadata["rotations"]:
         ways = _HALF_TURNS if brought == "bottom" else ((brought,),)
         cubes = {functools.reduce(_turned, way, cube) for cube in cubes for way in ways}
-    return {cube[SIDES.index(side)] for cube in cubes}
-
-
-def _turns_either_way(entry: Entry) -> bool:
-    cube = entry["metadata"]
-    colors = possible_colors(
-        cube["initial_state"], cube["rotations"], cube["target_side"]
-    )
-    return len(colors) > 1
+    asked = SIDES.index(metadata["target_side"])
+    return len({cube[asked] for cube in cubes}) > 1
 
 
 COLOR_CUBE_ROTATION = TaskRules(

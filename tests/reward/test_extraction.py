@@ -89,12 +89,6 @@ def test_the_example_in_the_system_prompt_is_one_that_extraction_accepts():
     assert answer_of(boxed.partition("Example:")[2], answer_format="boxed") == "5"
 
 
-def test_the_sentence_before_granite_s_answer_ends_its_thinking():
-    thinking = "HERE is my thought process:\nmaybe <answer>4</answer>"
-    assert answer_of(f"{thinking} Here's my response: <answer>5</answer>") == "5"
-    assert failure_of(thinking) == "unfinished_thinking"
-
-
 FOREIGN = {
     **{f"<{name}>": f"</{name}>" for name in ("scratchpad", "PLAN", "思考", "step_1")},
     "<function=calc>{": "}</function>",
@@ -265,6 +259,7 @@ a</think><answer>4</answer></think><answer>5</answer> ⇒ 5
 <thinking>a</thinking>[/THINK]<|end|><answer>5</answer> ⇒ 5
 <thinking>[/THINK]<|end|><answer>4</answer></thinking><answer>5</answer> ⇒ 5
 <answer>5</answer><|end|> ⇒ 5
+HERE is my thought process: <answer>4</answer>Here's my response:<answer>5</answer> ⇒ 5
 <|think|><answer>4</answer><|end|><|begin|>assistant<|content|><answer>5</answer> ⇒ 5
 It is 5. ⇒ no_answer
 <think>5</think> ⇒ no_answer
@@ -283,6 +278,7 @@ As asked I used <think>. <answer>5</answer> ⇒ unfinished_thinking
 analysisWe <answer>4</answer> ⇒ unfinished_thinking
 analysisthe <answer>4</answer> ⇒ unfinished_thinking
 commentary to=x json{"a": 1}<answer>4</answer> ⇒ unfinished_thinking
+HERE is my thought process:↵<answer>4</answer> ⇒ unfinished_thinking
 <think>a</think><answer>4</answer> wait </think><answer>5</answer> ⇒ several_answers
 <answer>4</answer> no: <answer>5</answer> ⇒ several_answers
 <answer>4</answer><|end|><answer>5</answer> ⇒ several_answers

@@ -6,11 +6,10 @@ import pytest
 from jobs_for_conformance import scorers_that_evaluate
 
 from rg_env.task_rules.rules import MAX_ANSWER_CHARS
-from rg_env.task_rules.table import EVALUATED, TABLE, rejection, solution, source_task
+from rg_env.task_rules.table import EVALUATED, rejection, solution, source_task
 from tests.support.hostile_texts import HOSTILE
 
 GUARD_S = 120.0
-GUARDED = sorted(task for task, rules in TABLE.items() if rules.guard)
 FORMULAS = [
     *("countdown", "puzzle24", "simple_integration", "intermediate_integration"),
     "polynomial_multiplication",
@@ -139,15 +138,6 @@ def rows(table, more):
     lines = table.strip().splitlines()
     short = [line.replace("↵", "\n").split(maxsplit=1) for line in lines]
     return short + [(task, text) for task, texts in more.items() for text in texts]
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize("task", sorted({*GUARDED} - {"composite"}))
-def test_solutions_of_the_library_are_admitted(make_asked_entry, task):
-    for seed in range(5_000, 5_006):
-        entry = make_asked_entry(task, {}, seed)
-        if right := solution(task, entry):
-            assert rejection(task, right, entry["answer"]) is None
 
 
 @pytest.mark.parametrize(("task", "answer"), rows(ADMITTED, LONG))

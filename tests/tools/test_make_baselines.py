@@ -13,9 +13,7 @@ from tools.make_baselines import (
     MEASURED_ON,
     cells_of,
     check_score,
-    expected_scores,
     guesses,
-    make_items,
     measure,
 )
 
@@ -41,19 +39,6 @@ def test_the_commonest_right_answers_to_known_items_are_given_to_others():
     said = guesses([item(gold) for gold in golds])(item("130"))
     assert "always '117'" in said and "always '104'" in said
     assert "always '129'" not in said
-
-
-@pytest.mark.parametrize(
-    ("task", "least", "most"), [("syllogism", 0.4, 1.0), ("products", 0.0, 0.2)]
-)
-def test_guessing_scores_where_the_answers_are_two_words_and_not_where_they_are_many(
-    pool, task, least, most
-):
-    items = asyncio.run(make_items(pool, (task, {}, 0.0), 16, "key"))
-    found = list(asyncio.run(expected_scores(pool, items, guesses(items))).values())
-    assert {one.items for one in found} == {16}
-    assert [one.mean for one in found] == sorted(one.mean for one in found)[::-1]
-    assert least <= found[0].mean <= most
 
 
 def test_the_defaults_and_every_step_are_measured_once():

@@ -23,28 +23,24 @@ _BROTHERS = re.compile(
 )
 
 
-def women_around_matilda(question: str) -> int:
-    """Return how many female colleagues Matilda has.
+def _has_other_women(entry: Entry) -> bool:
+    """Return whether the answer is not the number of Matilda's female colleagues.
 
     She belongs to two circles. In the circle with the named woman she has as many as
     that woman: the woman replaces Matilda herself. In the other circle she is one of
     the man's female colleagues, and has one fewer. In every language, the numbers are
     those of men and women of the first circle, then of the second.
     """
-    _, first, _, second = map(int, re.findall("[0-9]+", question))
-    return first + second - 1
-
-
-def has_no_such_brother(question: str) -> bool:
-    """Return whether the question asks for the brother of an only brother."""
-    words = _BROTHERS.search(question)
-    return words is not None and words[1] != words[3] and int(words[2]) == 1
-
-
-def _has_other_women(entry: Entry) -> bool:
     if entry["metadata"]["task_type"] != "colleagues":
         return False
-    return women_around_matilda(entry["question"]) != int(entry["answer"])
+    _, first, _, second = map(int, re.findall("[0-9]+", entry["question"]))
+    return first + second - 1 != int(entry["answer"])
+
+
+def _has_no_such_brother(entry: Entry) -> bool:
+    """Return whether the question asks for the brother of an only brother."""
+    words = _BROTHERS.search(entry["question"])
+    return words is not None and words[1] != words[3] and int(words[2]) == 1
 
 
 AIW = TaskRules(
@@ -53,7 +49,7 @@ AIW = TaskRules(
         ItemCheck("answer leaves out women whom the question names", _has_other_women),
         ItemCheck(
             "question asks for the brother of an only brother",
-            lambda entry: has_no_such_brother(entry["question"]),
+            _has_no_such_brother,
         ),
     ),
 )
