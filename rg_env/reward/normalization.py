@@ -66,9 +66,9 @@ _TAGGED = re.compile(
 _BOLD_WORD = re.compile(r"(?<![\w*])\*\*(?=[^\s*])([^*\n]+)(?<=[^\s*])\*\*(?![\w*])")
 _CODE_WORD = re.compile(r"(?<![\w`])`([^`\n]+)`(?![\w`])")
 _BULLET = re.compile(
-    r"(?:[*\u2022\u25cf\u25aa\u2023]|#{1,6})[ \t]+(?=.+\Z)"
+    r"\A(?:(?:[*\u2022\u25cf\u25aa\u2023]|#{1,6})[ \t]+(?=.+\Z)"
     # A dash before words; before anything that can be negative, it is a minus.
-    r"|[-+\u2013\u2014][ \t]+(?=[^\W\d_]{2}[^\d()*/^+=\n]*\Z)"
+    r"|[-+\u2013\u2014][ \t]+(?=[^\W\d_]{2}[^\d()*/^+=\n]*\Z))"
 )
 _NAME = re.compile(
     r"(?:[A-Za-z](?:_\{?\d\}?|\d)?|[A-Za-z]+\([^()=\n]{1,200}\))?\s*=(?!>)\s*"
@@ -151,7 +151,7 @@ def _without_tags(text: str) -> str:
 
 def _without_bullet(text: str) -> str:
     """Remove the mark of a list or a heading with only this line."""
-    return _BULLET.sub("", text, count=1) if _BULLET.match(text) else text
+    return _BULLET.sub("", text)
 
 
 def _without_marked_words(text: str) -> str:
