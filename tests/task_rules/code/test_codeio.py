@@ -44,32 +44,39 @@ def entry(program, given, made, asked=INPUT):
 # -- inputs ----------------------------------------------------------------------------
 
 
-INPUTS = {
-    1.0: [
-        *('{"data": [1, 2, 3]}', "{'data': (2, 1, 3)}", '{"data": [3.0, 2, 1]}'),
-        *('```json\n{"data": [2, 3, 1]}\n```', 'The answer is {"data": [2, 3, 1]}'),
-    ],
-    READABLE: [
-        *('{"data": [1, 2]}', '{"data": [1, 2, true]}', '{"data": "123"}', "{}"),
-        *('{"date": [1, 2, 3]}', '{"data": [1, 2, 3], "more": 1}', '{"data": null}'),
-    ],
-    0.0: [
-        *(
-            "[1, 2, 3]",
-            '{"data": [1, 2, 3]} or {"data": []}',
-            'not {"data": [1, 2, 3]}',
-        ),
-        *('{"data": [], "data": [1, 2, 3]}', '{"data": sorted([1, 2, 3])}'),
-        '{"data": [1, 2, 3',
-    ],
-}
+INPUTS = """
+1.0  {"data": [1, 2, 3]}
+1.0  {'data': (2, 1, 3)}
+1.0  {"data": [3.0, 2, 1]}
+1.0  ```json↵{"data": [2, 3, 1]}↵```
+1.0  The answer is {"data": [2, 3, 1]}
+0.01 {"data": [1, 2]}
+0.01 {"data": [1, 2, true]}
+0.01 {"data": "123"}
+0.01 {}
+0.01 {"date": [1, 2, 3]}
+0.01 {"data": [1, 2, 3], "more": 1}
+0.01 {"data": null}
+0.0  [1, 2, 3]
+0.0  {"data": [1, 2, 3]} or {"data": []}
+0.0  not {"data": [1, 2, 3]}
+0.0  {"data": [], "data": [1, 2, 3]}
+0.0  {"data": sorted([1, 2, 3])}
+0.0  {"data": [1, 2, 3
+"""
+"""Scores, and inputs of a program that sorts."""
 
 
-def test_any_input_with_the_shown_output_is_right():
+@pytest.mark.parametrize("row", INPUTS.strip().splitlines())
+def test_any_input_with_the_shown_output_is_right(row):
+    score, answer = row.replace("↵", "\n").split(maxsplit=1)
     made = entry(SORTED, {"data": [3, 2, 1]}, [1, 2, 3])
-    found = {score: {paid(made, text) for text in INPUTS[score]} for score in INPUTS}
-    assert found == {score: {score} for score in INPUTS}
-    assert paid(made, INPUTS[1.0][0], scorer_fixes=False) < 0.5
+    assert paid(made, answer) == float(score)
+
+
+def test_the_library_pays_only_the_input_that_it_drew():
+    made = entry(SORTED, {"data": [3, 2, 1]}, [1, 2, 3])
+    assert paid(made, '{"data": [1, 2, 3]}', scorer_fixes=False) < 0.5
 
 
 def test_a_number_of_another_kind_is_another_input():
@@ -95,14 +102,7 @@ def test_an_output_is_asked_for_without_running_anything(monkeypatch):
     monkeypatch.setattr(codeio, "makes", lambda *_: pytest.fail("a program was run"))
     made = entry(SORTED, {"data": [2, 1]}, [1, 2], OUTPUT)
     answers = ("[1, 2]", "[1.0, 2]", "(1, 2)", "[2, 1]", "[1, 3]", '{"data": [2, 1]}')
-    assert [paid(made, answer) for answer in answers] == [
-        1,
-        1,
-        1,
-        0,
-        0,
-        READABLE,
-    ]
+    assert [paid(made, answer) for answer in answers] == [1, 1, 1, 0, 0, READABLE]
 
 
 # -- values ----------------------------------------------------------------------------
