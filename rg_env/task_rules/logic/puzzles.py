@@ -205,8 +205,6 @@ def _make_has_unique_solution(own: Any) -> Callable[[Any, Iterable[Any]], bool]:
     solve = importlib.import_module("pycosat").solve
 
     def has_unique_solution(puzzle: Any, clues: Iterable[Any]) -> bool:
-        if puzzle.solution is None:
-            return bool(own(puzzle, clues))
         numbering = vars(puzzle).get("_numbering")
         if numbering is None:
             numbering = puzzle._numbering = _Numbering(puzzle)
