@@ -207,24 +207,25 @@ def best(answer, **scored):
     return better_score(answer, normalizing("7"), lambda form: scored[f"of_{form}"])
 
 
-@pytest.mark.parametrize(
-    ("as_written", "normalized", "is_normalized"),
-    [
-        ((0.0, "wrong"), (1.0, "right"), True),
-        ((0.5, "partial"), (0.0, "wrong"), False),
-        ((0.2, "partial"), (0.5, "partial"), True),
-        ((0.5, "partial"), (0.5, "partial"), False),
-        ((0.0, "wrong"), (0.0, "rejected"), False),
-        ((0.0, "rejected"), (0.0, "wrong"), True),
-        ((0.0, "scorer_error"), (0.0, "wrong"), True),
-    ],
-)
-def test_the_higher_score_counts_and_of_equal_ones_that_which_was_read(
-    as_written, normalized, is_normalized
-):
-    scores = {"of_5.": Score(*as_written, "5."), "of_5": Score(*normalized, "5")}
-    counts = normalized if is_normalized else as_written
-    assert best("5.", **scores) == Score(*counts, "5.", is_normalized)
+BETTER = """
+0.0 wrong        1.0 right    normalized
+0.5 partial      0.0 wrong    written
+0.2 partial      0.5 partial  normalized
+0.5 partial      0.5 partial  written
+0.0 wrong        0.0 rejected written
+0.0 rejected     0.0 wrong    normalized
+0.0 scorer_error 0.0 wrong    normalized
+"""
+"""The scores of an answer as it is written and normalized, and that which counts."""
+
+
+@pytest.mark.parametrize("row", BETTER.strip().splitlines())
+def test_the_higher_score_counts_and_of_equal_ones_that_which_was_read(row):
+    value, outcome, other_value, other_outcome, counts = row.split()
+    written = Score(float(value), outcome, "5.")
+    normalized = Score(float(other_value), other_outcome, "5.", normalized=True)
+    found = best("5.", **{"of_5.": written, "of_5": normalized})
+    assert found == (normalized if counts == "normalized" else written)
 
 
 @pytest.mark.parametrize(("answer", "value"), [("5", 0.5), ("5.", 1.0)])

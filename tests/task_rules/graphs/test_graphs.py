@@ -42,24 +42,26 @@ def test_what_takes_too_many_numbers_to_look_at_is_not_said():
     assert not is_reached_sooner((1, "red"), 29**20, many, 40)
 
 
-@pytest.mark.parametrize(
-    ("target", "path", "answer", "score"),
-    [
-        (8, "ABA", "A → B → A", 1.0),  # 2, 6, 8
-        (8, "ABA", "A → A → A → B", 0.0),  # 2, 2, 4, 12
-        (8, "ABA", "A → C", 0.0),
-        (8, "ABA", "", 0.0),
-        (4, "AAAB", "A → A → A", 1.0),  # the second has no effect but on the light
-        (4, "AB", "A → A → A", 0.0),
-        (6, "BAAB", r"\boxed{\text{A → A → B}}", 0.0),  # the B of `boxed` is no press
-        (6, "AB", r"\boxed{\text{A → B}}", 1.0),
-    ],
-)
-def test_presses_that_open_the_lock_by_the_question_are_right(
-    target, path, answer, score
-):
+PRESSES = r"""
+8 ABA  1.0 A → B → A                   # 2, 6, 8
+8 ABA  0.0 A → A → A → B               # 2, 2, 4, 12
+8 ABA  0.0 A → C                       #
+8 ABA  0.0                             #
+4 AAAB 1.0 A → A → A                   # the second has no effect but on the light
+4 AB   0.0 A → A → A                   #
+6 BAAB 0.0 \boxed{\text{A → A → B}}    # the B of `boxed` is no press
+6 AB   1.0 \boxed{\text{A → B}}        #
+"""
+"""The number to reach, the reference path, a score and its answer."""
+
+
+@pytest.mark.parametrize("row", PRESSES.strip().splitlines())
+def test_presses_that_open_the_lock_by_the_question_are_right(row):
+    case, _, _ = row.partition("#")
+    target, path, score, *answer = case.split()
     buttons = [BUTTONS[0] | {"name": "A"}, BUTTONS[1] | {"name": "B"}]
-    start = {"initial_value": 0, "initial_state": "red", "target_value": target}
+    start = {"initial_value": 0, "initial_state": "red", "target_value": int(target)}
     lock = {"buttons": buttons, "solution_path": [*path], **start}
     entry = {"answer": " → ".join(path), "metadata": lock}
-    assert fixed_score("quantum_lock", entry, answer) == score
+    found = fixed_score("quantum_lock", entry, " ".join(answer))
+    assert found == float(score)
