@@ -74,40 +74,48 @@ case(
     variable="x",
 )
 # Any antiderivative, with a constant of a usual name.
-BOTH = {
-    "2*x": {
-        1.0: ["x**2", "x**2 + C + 5 - 5", *(f"x**2 + {name}" for name in "CckKD")],
-        0.0: ["x**3 + C", "x**2 +", "", "x**2 + C*x", "x**2 + C + y"],
-    },
-    "3*X**2 - 5": {1.0: ["X**3 - 5*X + C"], 0.0: ["X**3 - 5 + C"]},
-    "1/x": {1.0: ["ln(x) + C", "log(abs(x)) + C"], 0.0: ["log(x"]},
-    "exp(2*x)": {1.0: ["e**(2*x)/2 + C", "E**(2*x)/2"], 0.0: ["E**(2*x)"]},
-    "tan(x)": {1.0: ["-log(cos(x)) + C"]},
-    "1/(x**2*sqrt(1 - 1/x**2))": {1.0: ["asec(x)"]},
-    "atan(3*x)": {1.0: ["x*atan(3*x) - log(Abs((3*x)**2 + 1))/6 + C"]},
-}
-INTERMEDIATE = {
-    # The library cannot simplify these, which are right by their slope.
-    "-5*sin(5*x - 4)*cos(5*x - 4)": {
-        1.0: ["cos(10*x - 8)/4 + C"],
-        0.0: ["cos(10*x - 8)/5 + C"],
-    },
-    "15*sqrt(5*x + 1)": {
-        1.0: ["2*(5*x + 1)**1.5 + C", "2*sqrt((5*x + 1)**3) + C"],
-        0.0: ["2*(5*x + 1)**1.5 + x/10**15 + C"],
-    },
-    "7*x**4 - 3/5": {1.0: ["1.4*x**5 - 0.6*x + C"]},
-    "10*x**5 + sin(2*x)": {0.0: ["1.66666667*x**6 + sin(x)**2 + C"]},
-}
-# The absolute value of a part of a logarithm stays.
-SIMPLE = {"1/(x + 1)": {0.0: ["log(abs(x) + 1)"]}}
-for task, integrands in {
-    "simple_integration": BOTH | SIMPLE,
-    "intermediate_integration": BOTH | INTERMEDIATE,
-}.items():
-    for integrand, scores in integrands.items():
-        variable = "X" if "X" in integrand else "x"
-        case(task, scores, variable=variable, integrand=integrand)
+ANTIDERIVATIVES = """
+2*x                              | 1.0 | x**2
+2*x                              | 1.0 | x**2 + C + 5 - 5
+2*x                              | 1.0 | x**2 + C
+2*x                              | 1.0 | x**2 + c
+2*x                              | 1.0 | x**2 + k
+2*x                              | 1.0 | x**2 + K
+2*x                              | 1.0 | x**2 + D
+2*x                              | 0.0 | x**3 + C
+2*x                              | 0.0 | x**2 +
+2*x                              | 0.0 |
+2*x                              | 0.0 | x**2 + C*x
+2*x                              | 0.0 | x**2 + C + y
+3*X**2 - 5                       | 1.0 | X**3 - 5*X + C
+3*X**2 - 5                       | 0.0 | X**3 - 5 + C
+1/x                              | 1.0 | ln(x) + C
+1/x                              | 1.0 | log(abs(x)) + C
+1/x                              | 0.0 | log(x
+exp(2*x)                         | 1.0 | e**(2*x)/2 + C
+exp(2*x)                         | 1.0 | E**(2*x)/2
+exp(2*x)                         | 0.0 | E**(2*x)
+tan(x)                           | 1.0 | -log(cos(x)) + C
+1/(x**2*sqrt(1 - 1/x**2))        | 1.0 | asec(x)
+atan(3*x)                        | 1.0 | x*atan(3*x) - log(Abs((3*x)**2 + 1))/6 + C
+1/(x + 1)                        | 0.0 | log(abs(x) + 1)
+-5*sin(5*x - 4)*cos(5*x - 4)     | 1.0 | cos(10*x - 8)/4 + C
+-5*sin(5*x - 4)*cos(5*x - 4)     | 0.0 | cos(10*x - 8)/5 + C
+15*sqrt(5*x + 1)                 | 1.0 | 2*(5*x + 1)**1.5 + C
+15*sqrt(5*x + 1)                 | 1.0 | 2*sqrt((5*x + 1)**3) + C
+15*sqrt(5*x + 1)                 | 0.0 | 2*(5*x + 1)**1.5 + x/10**15 + C
+7*x**4 - 3/5                     | 1.0 | 1.4*x**5 - 0.6*x + C
+10*x**5 + sin(2*x)               | 0.0 | 1.66666667*x**6 + sin(x)**2 + C
+"""
+"""Integrands, scores and answers; some slopes the library cannot simplify. The absolute
+value of a part of a logarithm stays."""
+
+for row in ANTIDERIVATIVES.strip().splitlines():
+    integrand, score, answer = map(str.strip, row.split("|"))
+    variable = "X" if "X" in integrand else "x"
+    for task in ("simple_integration", "intermediate_integration"):
+        metadata = {"variable": variable, "integrand": integrand}
+        case(task, {float(score): [answer]}, **metadata)
 # A number may stand before a product that is multiplied out.
 case(
     "polynomial_multiplication",
