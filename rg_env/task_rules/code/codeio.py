@@ -218,7 +218,6 @@ states."""
 CHANGES = "another output in another process, or at another time"
 RANDOM = "random"
 SLOW = "takes long"
-KINDS = (CHANGES, RANDOM, SLOW)
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""Rules of the games with a word, a sentence or a point as the answer."""
+"""Rules of mahjong_puzzle and tsumego, whose answers are a word and a point."""
 
 from __future__ import annotations
 

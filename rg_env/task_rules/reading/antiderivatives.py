@@ -117,14 +117,14 @@ def has_right_slope(answer: str, integrand: str, variable: str) -> bool:
             answer, integrand, variable, exactly=True
         )
         off = slope - wanted
-        for pair in (*PLACES, *MORE_PLACES):
-            place = {symbol: Rational(*pair)}
-            distance = abs(off.evalf(EXACT_DIGITS, subs=place))
-            if not distance <= EXACT * (1 + abs(wanted.evalf(subs=place))):
-                return False
+        places = [{symbol: Rational(*at)} for at in (*PLACES, *MORE_PLACES)]
+        return all(
+            abs(off.evalf(EXACT_DIGITS, subs=place))
+            <= EXACT * (1 + abs(wanted.evalf(subs=place)))
+            for place in places
+        )
     except Exception:  # noqa: BLE001 - sympy may raise anything; then it is unproven
         return False
-    return True
 
 
 def _score_antiderivative(answer: str, entry: Entry, library: LibraryScore) -> float:
