@@ -70,27 +70,27 @@ def test_an_entry_of_a_mixture_is_checked_as_one_of_its_task():
         datasets.make_entry("composite", {"datasets": parts}, 1)
 
 
-SUMS = "Input 1: [16, 85]\nOutput 1: [16]\nInput 2: [63, 24]\nOutput 2: [24]\n"
-FIVES = "Input 1: [39, 5]\nOutput 1: [1]\nInput 2: [18, 20]\nOutput 2: [0]\n"
+EXAMPLES = """
+open   16,85>16 63,24>24         87,28,92>28
+closed 16,85>16 63,24>24         87,22,92>22
+open   16,85>16 63,24>24 30,4>4  87,28>28
+closed 16,85>16 63,24>24 29,4>33 87,28>28
+open   39,5>1 18,20>0            5,92,5>2
+closed 39,5>1 18,20>0            5,92>1
+closed 39,5>1 18,20>0 5,5>2      5,92,5>2
+"""
+"""Lists of numbers with the number that a rule makes; whether the examples leave open
+what it makes of the last list."""
 
 
-@pytest.mark.parametrize(
-    ("examples", "last", "answer", "is_used"),
-    [
-        (SUMS, [87, 28, 92], "[28]", False),
-        (SUMS, [87, 22, 92], "[22]", True),
-        (SUMS + "Input 3: [30, 4]\nOutput 3: [4]\n", [87, 28], "[28]", False),
-        (SUMS + "Input 3: [29, 4]\nOutput 3: [33]\n", [87, 28], "[28]", True),
-        (FIVES, [5, 92, 5], "[2]", False),
-        (FIVES, [5, 92], "[1]", True),
-        (FIVES + "Input 3: [5, 5]\nOutput 3: [2]\n", [5, 92, 5], "[2]", True),
-    ],
-)
-def test_a_rule_with_a_number_is_asked_where_the_examples_show_enough_of_it(
-    examples, last, answer, is_used
-):
-    entry = {"question": f"{examples}\n\nInput: {last}\nOutput:\n", "answer": answer}
-    assert (fault_of("list_functions", entry) is None) == is_used
+@pytest.mark.parametrize("row", EXAMPLES.strip().splitlines())
+def test_a_rule_with_a_number_is_asked_where_the_examples_show_enough_of_it(row):
+    state, *pairs = row.split()
+    *shown, (last, answer) = [pair.split(">") for pair in pairs]
+    told = [f"Input {n}: [{a}]\nOutput {n}: [{b}]" for n, (a, b) in enumerate(shown)]
+    question = "\n".join([*told, f"\n\nInput: [{last}]", "Output:\n"])
+    entry = {"question": question, "answer": f"[{answer}]"}
+    assert (fault_of("list_functions", entry) is None) == (state == "closed")
 
 
 def test_an_answer_with_a_color_that_nothing_shows_is_not_sampled():
