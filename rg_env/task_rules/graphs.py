@@ -7,16 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.task_rules.reading.filler_words import is_filler_beside
-from rg_env.task_rules.reading.lists import list_of
-from rg_env.task_rules.rules import (
-    Entry,
-    ItemCheck,
-    LevelRepair,
-    LibraryScore,
-    ScorerFix,
-    TaskRules,
-    seldom_answered,
-)
+from rg_env.task_rules.rules import Entry, ItemCheck, LibraryScore, ScorerFix, TaskRules
 
 # -- family_relationships --------------------------------------------------------------
 
@@ -161,22 +152,5 @@ QUANTUM_LOCK = TaskRules(
             "answer is not the shortest if, as it says, every press toggles the light",
             _is_not_the_shortest,
         ),
-    ),
-)
-
-
-# -- shortest_path ---------------------------------------------------------------------
-
-_DIRECTION = re.compile("up|down|left|right|infeasible", re.IGNORECASE)
-
-SHORTEST_PATH = TaskRules(
-    "shortest_path",
-    notation=list_of(_DIRECTION, " ".join, written=lambda step: step[0].lower()),
-    # 38 of 100 at the defaults.
-    item_checks=(seldom_answered("infeasible", one_in=3),),
-    level_repair=LevelRepair(
-        {level: {"p_blocked": 0.3} for level in range(4)},
-        "with the default's two blocked cells in five there is no path in 51 to 72 of"
-        " 100 boards of these sizes",
     ),
 )

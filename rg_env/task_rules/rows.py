@@ -5,6 +5,7 @@ The row of any other task stands beside its functions; see `rg_env.task_rules.ru
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import pairwise
 
@@ -49,6 +50,21 @@ ROWS = (
         ),
     ),
     TaskRules("cryptarithm", fix=one_answer(any_number=True)),
+    TaskRules(
+        "game_of_life_halting",
+        fix=one_answer(),
+        item_checks=(
+            ItemCheck(
+                "question shows three dots instead of most cells",
+                lambda entry: "..." in entry["question"],
+            ),
+        ),
+        level_repair=LevelRepair(
+            {level: {"grid_size_x": 30, "grid_size_y": 30} for level in (2, 3)},
+            "levels 2 and 3 ask for boards of more than 1,000 cells, and the question"
+            " shows only 36 cells",
+        ),
+    ),
     TaskRules(
         "letter_counting",
         item_checks=(
@@ -109,6 +125,17 @@ ROWS = (
         "spiral_matrix",
         guard=lists.literal_guard(r"[0-9\s]*"),
         notation=lists.list_of(lists.WHOLE, " ".join),
+    ),
+    TaskRules(
+        "string_insertion",
+        guard=lists.literal_guard(r"[A-Z]*"),
+        item_checks=(
+            seldom(
+                "string has no place for an insertion",
+                lambda entry: bool(entry["answer"] == entry["metadata"]["string"]),
+                one_in=50,  # 92 of 100 at the defaults
+            ),
+        ),
     ),
     TaskRules(
         "string_manipulation",
@@ -266,6 +293,21 @@ ROWS = (
         ),
     ),
     TaskRules("path_star", notation=lists.list_of(lists.WHOLE, " ".join)),
+    TaskRules(
+        "shortest_path",
+        notation=lists.list_of(
+            re.compile("up|down|left|right|infeasible", re.IGNORECASE),
+            " ".join,
+            written=lambda step: step[0].lower(),
+        ),
+        # 38 of 100 at the defaults.
+        item_checks=(seldom_answered("infeasible", one_in=3),),
+        level_repair=LevelRepair(
+            {level: {"p_blocked": 0.3} for level in range(4)},
+            "with the default's two blocked cells in five there is no path in 51 to 72"
+            " of 100 boards of these sizes",
+        ),
+    ),
     # -- induction ---------------------------------------------------------------------
     TaskRules(
         "acre",

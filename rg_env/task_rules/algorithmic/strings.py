@@ -6,8 +6,7 @@ import re
 from collections import Counter
 
 from rg_env.task_rules.one_rule import one_answer
-from rg_env.task_rules.reading.lists import literal_guard
-from rg_env.task_rules.rules import Entry, TaskRules, seldom
+from rg_env.task_rules.rules import Entry, TaskRules
 
 # -- ab --------------------------------------------------------------------------------
 
@@ -20,21 +19,6 @@ def _with_spaces(answer: str, entry: Entry) -> str:
 
 
 AB = TaskRules("ab", notation=_with_spaces)
-
-
-# -- string_insertion ------------------------------------------------------------------
-
-STRING_INSERTION = TaskRules(
-    "string_insertion",
-    guard=literal_guard(r"[A-Z]*"),
-    item_checks=(
-        seldom(
-            "string has no place for an insertion",
-            lambda entry: bool(entry["answer"] == entry["metadata"]["string"]),
-            one_in=50,  # 92 of 100 at the defaults
-        ),
-    ),
-)
 
 
 # -- string_synthesis ------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Rules of game_of_life and game_of_life_halting."""
+"""Rules of game_of_life."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from rg_env.task_rules.rules import (
     LevelRepair,
     TaskRules,
 )
-
-# -- game_of_life ----------------------------------------------------------------------
 
 
 def _ends_as_it_began(entry: Entry) -> bool:
@@ -84,25 +82,5 @@ GAME_OF_LIFE = TaskRules(
             digest="8cdd09deb4158caf",
             make=_faster_evolve2d,
         ),
-    ),
-)
-
-
-# -- game_of_life_halting --------------------------------------------------------------
-
-
-GAME_OF_LIFE_HALTING = TaskRules(
-    "game_of_life_halting",
-    fix=one_answer(),
-    item_checks=(
-        ItemCheck(
-            "question shows three dots instead of most cells",
-            lambda entry: "..." in entry["question"],
-        ),
-    ),
-    level_repair=LevelRepair(
-        {level: {"grid_size_x": 30, "grid_size_y": 30} for level in (2, 3)},
-        "levels 2 and 3 ask for boards of more than 1,000 cells, and the question shows"
-        " only 36 cells",
     ),
 )
