@@ -63,13 +63,14 @@ def judge(task: str, items: int) -> list[Mapping[str, Any]]:
             gold = str(solution(task, entry))
             # A solver that cannot read a question raises an error.
             is_right = attempted(LIMIT_S, SOLVERS[task], entry["question"], gold)
-            row = {
-                "task": task,
-                "level": level,
-                "is_right": None if isinstance(is_right, Exception) else is_right,
-                "is_faulty": fault_of(task, entry) is not None,
-            }
-            rows.append(row)
+            rows.append(
+                {
+                    "task": task,
+                    "level": level,
+                    "is_right": None if isinstance(is_right, Exception) else is_right,
+                    "is_faulty": fault_of(task, entry) is not None,
+                }
+            )
     return rows
 
 

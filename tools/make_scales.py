@@ -204,4 +204,3 @@ if __name__ == "__main__":
     made = asyncio.run(make_scales._make(sys.argv[1:]))
     text = table_text(made.library_version, rows_of(made.scales))
     TABLE.write_text(text, encoding="utf-8")
-    print(f"wrote {TABLE.name}")
