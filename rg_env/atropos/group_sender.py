@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from atroposlib.envs.base import BaseEnv
@@ -31,10 +31,6 @@ SEND_TRIES_IF_REFUSED = 3
 
 # Two minutes for a group at which an API fails that answers everything else.
 SEND_TRIES_IF_FAULTY = 15
-
-# Bounds of a request with several groups: the API serves nobody while it reads one.
-MOST_TOGETHER = 8
-MOST_TOKENS_TOGETHER = 65_536
 
 API_KEYS = frozenset(
     {
@@ -60,8 +56,6 @@ class GroupSender:
         self._dumps = dumps
         # One request at a time, so that the status tells whether it has arrived.
         self._sending = asyncio.Lock()
-        self._waiting: list[Any] = []  # groups of the next request
-        self._next: asyncio.Task[None] | None = None
 
     async def take(self, group: Group) -> None:
         """Have the hook send the group, which is for the trainer."""
@@ -92,51 +86,19 @@ class GroupSender:
             ApiError: The API refused the group, or failed at it, again and again.
         """
         refusals = faults = 0
-        is_alone = False
 
         def may_repeat(error: ApiError) -> bool:
-            nonlocal refusals, faults, is_alone
-            is_alone = True  # another group may have been at fault
+            nonlocal refusals, faults
             refusals += error.is_refusal
             # Without a reply, it says nothing of the group.
             faults = faults + error.is_fault if error.has_reply else 0
             return refusals < SEND_TRIES_IF_REFUSED and faults < SEND_TRIES_IF_FAULTY
 
-        def sent() -> Awaitable[None]:
-            parts = listed(groups)
-            return self._send_once(parts) if is_alone else self._send_together(parts)
+        await self._session.patiently(lambda: self._send_once(groups), may_repeat)
 
-        await self._session.patiently(sent, may_repeat)
-
-    async def _send_together(self, groups: list[Any]) -> None:
-        """Send groups with all others that wait while a request is under way."""
-        together = [*self._waiting, *groups]
-        is_full = len(together) > MOST_TOGETHER
-        if self._next is None or is_full or tokens_in(together) > MOST_TOKENS_TOGETHER:
-            self._waiting = []
-            self._next = asyncio.create_task(self._send_once(self._waiting))
-        request = self._next
-        waiting = self._waiting
-        waiting += groups
-        try:
-            # The others still wait if this caller is cancelled.
-            await asyncio.shield(request)
-        except asyncio.CancelledError:
-            ids = set(map(id, groups))
-            waiting[:] = [each for each in waiting if id(each) not in ids]
-            if not waiting:
-                request.cancel()
-            if not waiting and self._next is request:
-                self._next = None
-            raise
-
-    async def _send_once(self, groups: list[Any]) -> None:
-        """Send groups in one request, if the API still knows this environment."""
+    async def _send_once(self, groups: Any) -> None:
         async with self._sending:
-            if groups is self._waiting:
-                self._next = None
-            if groups:
-                await self._request(groups)
+            await self._request(listed(groups))
 
     async def _request(self, groups: list[Any]) -> None:
         """Send groups.
@@ -158,15 +120,10 @@ class GroupSender:
         encode = functools.partial(
             encode_groups, payload if is_list else payload[0], is_far=session.is_far
         )
-        try:
-            if tokens_in(payload) <= FEW_TOKENS:
-                body, headers = encode()
-            else:
-                body, headers = await in_thread(encode)
-        except (TypeError, ValueError) as error:
-            if is_list:  # each alone, and only the one at fault fails
-                raise ApiError(f"a group cannot be encoded: {error}") from error
-            raise
+        if tokens_in(payload) <= FEW_TOKENS:
+            body, headers = encode()
+        else:
+            body, headers = await in_thread(encode)
         try:
             # After the encoding: the API may restart meanwhile.
             await session.read_status()

@@ -22,8 +22,6 @@ class Api:
     def __init__(self):
         self.asked, self.groups, self.lists = [], [], []
         self.env_id = 0
-        self.may_answer = asyncio.Event()
-        self.may_answer.set()
 
     def app(self):
         app = web.Application(client_max_size=2**26)
@@ -32,7 +30,6 @@ class Api:
 
     async def answer(self, request):
         self.asked.append(request.path)
-        await self.may_answer.wait()
         body = await request.json() if request.can_read_body else {}
         if request.path == "/scored_data":
             self.groups.append(body)
@@ -86,55 +83,6 @@ def test_a_group_encoded_before_we_were_registered_anew_is_sent_with_the_new_id(
 
     api = sent(group(text="x"), registers_anew)
     assert [g["env_id"] for g in api.groups] == [7]
-
-
-def sent_while_the_api_is_busy(*groups, cancelled=()):
-    """Send groups, the first alone; return the API and how each send ended."""
-
-    async def run():
-        async with connected() as (api, env):
-            sends = []
-            api.may_answer.clear()
-            for each in groups:
-                coroutine = env._send_scored_data_to_api(each)
-                sends.append(asyncio.ensure_future(coroutine))
-                await asyncio.sleep(0.01)
-            for place in cancelled:
-                sends[place].cancel()
-            await asyncio.sleep(0.01)
-            api.may_answer.set()
-            return api, await asyncio.gather(*sends, return_exceptions=True)
-
-    return asyncio.run(run())
-
-
-def named(*texts, tokens=3, **more):
-    return [group(tokens, text=text) | {"env_id": 0} | more for text in texts]
-
-
-def test_groups_that_wait_for_a_request_are_sent_together_but_a_cancelled_one():
-    groups = named("under way", "first", "cancelled", "last")
-    api, _ = sent_while_the_api_is_busy(*groups, cancelled=[2])
-    assert api.groups == groups[:1] and api.lists == [[groups[1], groups[3]]]
-
-
-def test_groups_that_are_cancelled_are_not_sent_after_all():
-    api, _ = sent_while_the_api_is_busy(*named("a", "b", "c"), cancelled=[0, 1, 2])
-    assert api.groups == api.lists == []
-
-
-def test_a_group_that_cannot_be_encoded_costs_those_beside_it_nothing():
-    groups = named("under way", "first", "bad", "last")
-    groups[2]["group_overrides"] = {"a set": {1}}
-    api, ends = sent_while_the_api_is_busy(*groups)
-    assert [isinstance(end, TypeError) for end in ends] == [0, 0, 1, 0]
-    assert sorted(api.groups, key=str) == sorted([*groups[:2], groups[3]], key=str)
-
-
-def test_long_groups_are_sent_one_by_one():
-    groups = named("under way", "first", "last", tokens=20_000)
-    api, _ = sent_while_the_api_is_busy(*groups)
-    assert api.groups == groups and api.lists == []
 
 
 @pytest.mark.parametrize(("tokens", "is_off"), [(10, False), (50_000, True)])
