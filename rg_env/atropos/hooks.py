@@ -28,10 +28,9 @@ from typing import TYPE_CHECKING, Any
 from atroposlib.envs.base import BaseEnv, ScoredDataGroup
 
 from rg_env.atropos.completions import Completions
-from rg_env.atropos.group_sender import GroupSender
+from rg_env.atropos.delivery import GroupSender, check
 from rg_env.atropos.item_prompts import ItemPrompts
 from rg_env.atropos.rewards import GroupRewards
-from rg_env.atropos.trainer_data import check
 from rg_env.run.group import Ending, Group, Ledger, listed, rollouts_in
 from rg_env.run.loop import Lost, Part, Refused, Run
 from rg_env.run.metrics import Metrics

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.atropos import group_sender
+from rg_env.atropos import delivery
 from rg_env.atropos.api_client import ApiSession
 from rg_env.line_file import read_groups
 from tests.support.faults import always, listed
@@ -73,7 +73,7 @@ async def test_groups_that_are_sent_at_once_arrive_once_each(api):
 def test_a_group_that_is_refused_again_and_again_is_on_disk_and_counted(
     api, fault, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(group_sender, "SEND_TRIES_IF_FAULTY", 3)
+    monkeypatch.setattr(delivery, "SEND_TRIES_IF_FAULTY", 3)
     env, got = sent_through(api, always(fault), data_dumps_dir=str(tmp_path))
     assert got == [] and env.ledger.outcomes == {"unsent": SIZE}
     (line,) = unsent_in(tmp_path)

@@ -7,7 +7,7 @@ import threading
 import pytest
 from aiohttp import web
 
-from rg_env.atropos import group_sender
+from rg_env.atropos import delivery
 from rg_env.line_file import encode_groups
 from tests.support.groups import group
 from tests.support.parts import build_env
@@ -93,7 +93,7 @@ def test_a_long_group_is_encoded_off_the_event_loop(tokens, is_off, monkeypatch)
         threads.append(threading.current_thread())
         return encode_groups(*args, **how)
 
-    monkeypatch.setattr(group_sender, "encode_groups", watched)
+    monkeypatch.setattr(delivery, "encode_groups", watched)
     api = sent(group(tokens, text="x"))
     assert [t is not threading.main_thread() for t in threads] == [is_off]
     assert api.groups == [{**group(tokens, text="x"), "env_id": 0}]
