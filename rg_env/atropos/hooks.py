@@ -27,9 +27,8 @@ from typing import TYPE_CHECKING, Any
 
 from atroposlib.envs.base import BaseEnv, ScoredDataGroup
 
-from rg_env.atropos.completions import Completions
+from rg_env.atropos.completions import Completions, ItemPrompts
 from rg_env.atropos.delivery import GroupSender, check
-from rg_env.atropos.item_prompts import ItemPrompts
 from rg_env.atropos.rewards import GroupRewards
 from rg_env.run.group import Ending, Group, Ledger, listed, rollouts_in
 from rg_env.run.loop import Lost, Part, Refused, Run
