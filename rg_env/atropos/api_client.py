@@ -19,7 +19,7 @@ Mends B6, B17 and B26 of docs/host_defects.md.
 from __future__ import annotations
 
 import asyncio
-import collections
+import contextlib
 import itertools
 import logging
 import math
@@ -45,8 +45,6 @@ from rg_env.settings.setting_types import without_path
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-JSON = {"Content-Type": "application/json"}
 
 REQUEST_TIMEOUT_S = 60.0
 FRONT_TIMEOUT_S = 5.0
@@ -94,7 +92,7 @@ class ApiSession:
     """This environment as one Atropos API knows it.
 
     `env_id` is None before it has one, the newest `status` {} before the first;
-    `events` counts requests that had to be tried again.
+    `retries` counts requests that had to be tried again.
     """
 
     def __init__(self, url: str) -> None:
@@ -102,7 +100,7 @@ class ApiSession:
         self.name = without_path(self.url)
         host = urlsplit(self.url).hostname
         self.is_far = host not in ("localhost", "127.0.0.1", "::1")
-        self.events = collections.Counter(api_retries=0)
+        self.retries = 0
         self.env_id: int | None = None
         self.status: dict[str, Any] = {}
         self._status_s = self._warned_s = -math.inf
@@ -117,29 +115,28 @@ class ApiSession:
         method: str,
         path: str,
         payload: Any = None,
-        headers: Mapping[str, str] = JSON,
         *,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
         needs: Sequence[str] = (),
         timeout_s: float = REQUEST_TIMEOUT_S,
     ) -> dict[str, Any]:
         """Send one request and return the decoded reply, which has the keys it `needs`.
 
-        The payload is sent as JSON, or is that as bytes, with its headers. `ApiError`
-        is raised if there is no reply that can be used.
+        The payload is sent as JSON; a body that is encoded already has its headers.
+        `ApiError` is raised if there is no reply that can be used.
         """
-        if payload is not None and not isinstance(payload, bytes):
-            payload = orjson.dumps(payload)
         # Not in `__init__`: aiohttp binds a session to the loop that is running.
         if self._http is None:
             connector = aiohttp.TCPConnector(keepalive_timeout=KEEP_ALIVE_S)
             self._http = aiohttp.ClientSession(connector=connector)
-        status = None
         request = f"{method} {path}"
         sending = self._http.request(
             method,
             self.url + path,
-            data=payload,
-            headers=None if payload is None else headers,
+            json=payload,
+            data=body,
+            headers=headers,
             timeout=aiohttp.ClientTimeout(total=timeout_s),
             allow_redirects=False,
         )
@@ -147,18 +144,17 @@ class ApiSession:
             async with sending as http:
                 content = await http.read()
                 status = http.status
-            words = body_summary(content)
-            if status >= FIRST_REDIRECT:
-                words = f"status {status}: {http.headers.get('Location') or words}"
-            else:
-                reply = orjson.loads(content)
-                if isinstance(reply, dict) and reply.keys() >= {*needs}:
-                    return reply
-                words = f"not a reply of the Atropos API: {words}"
-        except orjson.JSONDecodeError:  # as of a proxy in place of the API
-            words = f"the reply is no JSON: {words}"
         except (aiohttp.ClientError, asyncio.TimeoutError) as error:
             raise self._error(f"{request}: {failure_of(error).text}") from error
+        words = body_summary(content)
+        if status >= FIRST_REDIRECT:
+            words = f"status {status}: {http.headers.get('Location') or words}"
+            raise self._error(f"{request}: {words}", status)
+        with contextlib.suppress(orjson.JSONDecodeError):  # as of a proxy in its place
+            reply = orjson.loads(content)
+            if isinstance(reply, dict) and reply.keys() >= {*needs}:
+                return reply
+        words = f"not a reply of the Atropos API: {words}"
         raise self._error(f"{request}: {words}", status)
 
     def _error(self, text: str, status: int | None = None) -> ApiError:
@@ -166,7 +162,8 @@ class ApiSession:
         text = text.replace(secret, "/...") if secret else text
         return ApiError(printable(text), status)
 
-    async def _ask(self, *request: Any, needs: Sequence[str] = ()) -> dict[str, Any]:
+    async def ask(self, *request: Any, needs: Sequence[str] = ()) -> dict[str, Any]:
+        """Send a request until the API answers it."""
         return await self.patiently(lambda: self.request(*request, needs=needs))
 
     async def patiently(
@@ -197,7 +194,7 @@ class ApiSession:
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
     def _note_retry(self, error: ApiError) -> None:
-        self.events["api_retries"] += 1
+        self.retries += 1
         if time.monotonic() - self._warned_s < SAY_AGAIN_S:
             return
         self._warned_s = time.monotonic()
@@ -234,7 +231,7 @@ class ApiSession:
         """Wait for the trainer; return the group and project of its W&B runs."""
         await self.find()
         while True:
-            info = await self._ask("GET", "/wandb_info", needs=("group", "project"))
+            info = await self.ask("GET", "/wandb_info", needs=("group", "project"))
             if info["project"] is not None:
                 return info["group"], info["project"]
             await asyncio.sleep(POLL_S)
@@ -254,7 +251,7 @@ class ApiSession:
         }
         log = logger.info
         while True:
-            reply = await self._ask("POST", "/register-env", payload, needs=["status"])
+            reply = await self.ask("POST", "/register-env", payload, needs=["status"])
             if reply["status"] == "success":
                 break
             log("waiting for the trainer: the API says %r", reply["status"])
@@ -267,12 +264,6 @@ class ApiSession:
         self._begin_looks()
         logger.info("registered as environment %s (%s)", self.env_id, name)
         return reply
-
-    async def trainer_limits(self) -> tuple[int, int]:
-        """Return the trainer's batch, in rollouts, and limit of length, in tokens."""
-        needs = "batch_size", "max_token_len"
-        info = await self._ask("GET", "/info", needs=needs)
-        return info["batch_size"], info["max_token_len"]
 
     # -- status ------------------------------------------------------------------------
 
@@ -313,7 +304,7 @@ class ApiSession:
                 return True
             except ApiError as error:
                 if not error.has_reply:
-                    await self._ask("GET", "/")  # which waits until it is up
+                    await self.ask("GET", "/")  # which waits until it is up
             await asyncio.sleep(POLL_S / 2)
         return False
 
@@ -377,7 +368,7 @@ class ApiSession:
 
     async def end(self, env_id: int) -> None:
         """Tell the API that an environment has ended, if it answers in a moment."""
-        leaving = self._ask("POST", "/disconnect-env", {"env_id": env_id})
+        leaving = self.ask("POST", "/disconnect-env", {"env_id": env_id})
         try:
             await asyncio.wait_for(leaving, LEAVE_WITHIN_S)
         except asyncio.TimeoutError:

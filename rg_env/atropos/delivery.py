@@ -241,7 +241,7 @@ class GroupSender:
             status = session.status
             path = "/scored_data_list" if is_list else "/scored_data"
             try:
-                await session.request("POST", path, body, headers)
+                await session.request("POST", path, body=body, headers=headers)
                 if session.status is status:
                     session.note_sent(len(groups))
             except ApiError as error:

@@ -65,8 +65,7 @@ class Serving(Hooks):
         """
         await self.setup()
         await self.setup_wandb()
-        await self.register_env()
-        await self.get_server_info()
+        await self._join()
         self._checkpoints.begin()
         await self.get_status()
         config = self.config
@@ -114,6 +113,10 @@ class Serving(Hooks):
             self.wandb_group, self.wandb_project = await self._session.wandb_place()
         await self._start_wandb(self.config.wandb_name)
 
+    async def _join(self) -> None:
+        await self.register_env()
+        await self.get_server_info()
+
     async def register_env(self) -> None:
         """Register at the API, and take over the run's settings from its reply.
 
@@ -122,14 +125,14 @@ class Serving(Hooks):
         config = self.config
         is_first = self._session.env_id is None
         reply = await self._session.register(config.wandb_name or self.name, config)
-        if is_first:
-            # Checkpoints are named after it: later registrations do not change it.
-            self.wandb_prepend = reply["wandb_name"]
-            number = self._session.env_id
-            start_checks.say_shard(number, config.shard_index, config.num_shards)
         self.curr_step = reply["starting_step"]
         self.checkpoint_dir = reply["checkpoint_dir"]
         self.checkpoint_interval = reply["checkpoint_interval"]
+        if not is_first:
+            return
+        self.wandb_prepend = reply["wandb_name"]  # in a run, W&B's keys keep theirs
+        number = self._session.env_id
+        start_checks.say_shard(number, config.shard_index, config.num_shards)
         if config.total_steps == -1:
             config.total_steps = reply["num_steps"]
         if config.total_steps == -1:
@@ -137,21 +140,21 @@ class Serving(Hooks):
                 "env.total_steps: -1 takes the trainer's number of steps, which has"
                 " none either; set one of the two"
             )
-        if is_first:
-            self._checkpoints.beside_dumps = self.checkpoint_interval <= 0
-        if is_first and self.curr_step > 0:
+        self._checkpoints.beside_dumps = self.checkpoint_interval <= 0
+        if self.curr_step > 0:
             self.load_checkpoint()
-        elif is_first:
+        else:
             logger.info("the run is at step 0: the stream begins with its first item")
 
     async def get_server_info(self) -> None:
         """Take over the trainer's batch size and limit of length."""
         config = self.config
-        batch_size, max_token_len = await self._session.trainer_limits()
-        if batch_size != -1:
-            config.batch_size = batch_size
-        if max_token_len != -1:
-            self.max_token_len = max_token_len
+        needs = ("batch_size", "max_token_len")
+        info = await self._session.ask("GET", "/info", needs=needs)
+        if info["batch_size"] != -1:
+            config.batch_size = info["batch_size"]
+        if info["max_token_len"] != -1:
+            self.max_token_len = info["max_token_len"]
         start_checks.check_batch(config.batch_size, config.group_size)
         self._prompts.check_limit(self.limit_tokens)
 
@@ -159,8 +162,7 @@ class Serving(Hooks):
         """Read the API's status; register again where it has forgotten us."""
         while not await self._session.renew_status():
             logger.warning("the API no longer knows this environment")
-            await self.register_env()
-            await self.get_server_info()
+            await self._join()
 
     async def _renew_if_due(self) -> None:
         """Register again where others may take this environment for a killed one."""
@@ -171,8 +173,7 @@ class Serving(Hooks):
             return
         if is_due:
             logger.info("registering again, so that nobody takes this for a killed one")
-            await self.register_env()
-            await self.get_server_info()
+            await self._join()
 
     # -- steps -------------------------------------------------------------------------
 

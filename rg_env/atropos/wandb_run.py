@@ -118,7 +118,7 @@ class Reporting(BaseEnv):
         """Return the events that the collaborators have counted since the run began."""
         events = self._dumps.losses()
         events |= self._servers.events
-        events |= self._session.events
+        events["api_retries"] = self._session.retries
         if self._pool is not None:
             events["worker_deaths"] = self._pool.deaths
         if self._items is not None:

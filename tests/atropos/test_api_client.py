@@ -102,7 +102,7 @@ def test_a_secret_in_the_address_is_not_repeated():
     ("other", "words"),
     [
         (stock_vllm, "status 404: Not Found"),
-        (web_page, "the reply is no JSON: a web page"),
+        (web_page, "not a reply of the Atropos API: a web page"),
         (moved, "status 301: https://elsewhere.example/v1"),
     ],
 )

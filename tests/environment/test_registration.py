@@ -30,7 +30,7 @@ async def test_groups_wait_for_the_trainer_of_an_api_that_was_emptied(api):
         groups = [env.handle_send_to_api(group(str(i))) for i in range(3)]
         sends = asyncio.gather(*groups)
         await until(
-            lambda: env._session.events["api_retries"] >= 3,
+            lambda: env._session.retries >= 3,
             "all groups have been tried",
         )
         # A group that comes before the trainer would keep it out for ever.

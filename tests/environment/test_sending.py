@@ -48,7 +48,7 @@ def test_a_group_that_did_not_get_through_is_sent_again_and_arrives_once(
     env, got = sent_through(api, listed(fault, fault))
     assert [g["tokens"] for g in got] == [group()["tokens"]]
     assert env.ledger.outcomes == {"sent": SIZE}
-    assert env._session.events["api_retries"] == 2
+    assert env._session.retries == 2
 
 
 @pytest.mark.parametrize("fault", ["reply_lost", "faulted_after"])

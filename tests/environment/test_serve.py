@@ -47,7 +47,7 @@ async def test_an_api_that_comes_up_late_is_waited_for(api_url, impatient, logge
     url = f"http://127.0.0.1:{port}"
     env = build_env(SIMULATED, rollout_server_url=url, total_steps=2)
     serving = asyncio.create_task(env.env_manager())
-    await until(lambda: env._session.events["api_retries"] >= 2, "it has tried twice")
+    await until(lambda: env._session.retries >= 2, "it has tried twice")
     async with faulty_api(listed(), api_url, port=port):
         trainer = StandInTrainer(trainer_config(api_url, 2))
         await asyncio.wait_for(asyncio.gather(trainer.run(2), serving), GUARD_S)
