@@ -113,11 +113,10 @@ class Evaluation:
         if is_alone:  # a training run has others to go on with
             prompts = [self._whole(item)[0] for item in items]
             await env._prompts.check_evaluation(prompts, env.eval_limit_tokens)
-        completions = range(config.eval_completions)
         known = [
-            self._known(entry, handle, n)
+            self._known(entry, handle, number)
             for entry, handle in items
-            for n in completions
+            for number in range(config.eval_completions)
         ]
         async with EvaluationFiles(
             config.data_dir_to_save_evals,
@@ -126,12 +125,11 @@ class Evaluation:
             resumes=is_alone,
             has_tokens=config.tokenizer_name != start_checks.NO_TOKENIZER,
         ) as files:
-            sampled = [item for item in items for _ in completions]
-            await self._complete(sampled, files)
+            await self._complete(items, files)
             rows = [*files.rows, *self._not_used()]
             summary = await in_thread(_summary, rows)
             env.eval_metrics = list(summary.metrics().items())
-            _show(summary, as_json=self.shows_json, with_tasks=self.shows_tasks)
+            self._show(summary)
             gave_up = env._servers.gave_up.is_set()
             if folder := await files.finish(rows, gave_up=gave_up):
                 await self._write_numbers(folder, summary, began)
@@ -145,10 +143,11 @@ class Evaluation:
             return None
         return items_digest(made, self._env._items.library.release)
 
-    async def _complete(self, sampled: Sequence[Any], files: EvaluationFiles) -> None:
+    async def _complete(self, items: Sequence[Any], files: EvaluationFiles) -> None:
         """Request all completions that `files` lacks, concurrently."""
+        each = self._env.config.eval_completions
         groups = (
-            Group(self._whole(sampled[i]), first=files.known[i]["completion"], known=i)
+            Group(self._whole(items[i // each]), first=i % each, known=i)
             for i in files.missing
         )
 
@@ -205,6 +204,20 @@ class Evaluation:
             line = self._line(spec.task, known)
             yield {**line, "outcome": NOT_USED, "reason": reason}
 
+    def _show(self, summary: EvalSummary) -> None:
+        """Print the table of an evaluation, and the outcomes."""
+        if self.shows_json:
+            print(json.dumps(summary.as_json(), indent=2))  # noqa: T201 - asked for
+            return
+        tables = []
+        if summary.overall is not None:
+            tables.append(summary.table(with_tasks=self.shows_tasks))
+        outcomes = ", ".join(f"{word} {n}" for word, n in summary.outcomes.items())
+        lines = [f"outcomes: {outcomes}"]
+        if summary.items_digest is not None:
+            lines.append(f"items digest: {summary.items_digest}")
+        print(rendered(*tables, Text("\n".join(lines))))  # noqa: T201 - as above
+
     async def _write_numbers(
         self, folder: Path, summary: EvalSummary, began: float
     ) -> None:
@@ -244,16 +257,3 @@ def _summary(rows: Sequence[Row]) -> EvalSummary:
     from rg_env.results.summary import EvalSummary
 
     return EvalSummary(map(sample_of, rows))
-
-
-def _show(summary: EvalSummary, *, as_json: bool, with_tasks: bool) -> None:
-    """Print the table of an evaluation, and the outcomes."""
-    if as_json:
-        print(json.dumps(summary.as_json(), indent=2))  # noqa: T201 - it was asked for
-        return
-    tables = [] if summary.overall is None else [summary.table(with_tasks=with_tasks)]
-    outcomes = ", ".join(f"{word} {n}" for word, n in summary.outcomes.items())
-    lines = [f"outcomes: {outcomes}"]
-    if summary.items_digest is not None:
-        lines.append(f"items digest: {summary.items_digest}")
-    print(rendered(*tables, Text("\n".join(lines))))  # noqa: T201 - as above
