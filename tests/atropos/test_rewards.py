@@ -60,12 +60,52 @@ def test_a_dumped_conversation_stands_beside_its_own_score(tmp_path):
     assert [r["score"] for r in line["rollouts"]] == [0.0, 1.0, 0.0, 1.0]
 
 
+@pytest.mark.parametrize("length", [1, 3])
+def test_a_group_keeps_its_order_and_has_the_form_that_host_and_api_need(length):
+    texts = (WRONG, RIGHT, "no tags", RIGHT)
+    group = scored([rollout(text, length=length) for text in texts])
+    assert group["scores"] == [0.0, 1.0, 0.0, 1.0]
+    assert group["outcomes"] == ["wrong", "right", "no_answer", "right"]
+    for key in ("tokens", "masks", "inference_logprobs"):
+        assert [len(part) for part in group[key]] == [2 + length] * 4
+    assert group["overrides"] == [{}] * 4
+    assert group["group_overrides"] == {}
+
+
+@pytest.mark.parametrize(("must_differ", "scores"), [(True, None), (False, [0.0] * 4)])
+def test_equal_scores_are_no_group_when_the_scores_must_differ(must_differ, scores):
+    group = scored([rollout(WRONG)] * 4, ensure_scores_are_not_same=must_differ)
+    assert (group and group["scores"]) == scores
+
+
+@pytest.mark.parametrize(
+    ("is_masked", "override"), [(True, {"set_advantage_to_zero": True}), (False, {})]
+)
+def test_a_truncated_rollout_gets_no_advantage(is_masked, override):
+    cut = rollout("<think>", finish="length")
+    group = scored([rollout(RIGHT), cut], mask_too_long_completions=is_masked)
+    assert group["overrides"] == [{}, override]
+
+
 def test_an_entry_from_outside_names_its_task_by_its_metadata():
     entry = {"metadata": {"source_dataset": "sums"}}
     assert [Group(entry=e).task for e in (entry, {})] == ["sums", "unknown"]
 
 
 # -- rewards ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"), [("prompt_and_completion", 0.4), ("completion", 1.0)]
+)
+def test_the_length_penalty_counts_what_it_is_told(counts, expected):
+    group = scored(
+        [rollout(RIGHT), rollout(RIGHT, prompt=60, length=30)],
+        max_token_length=100,
+        length_penalty_counts=counts,
+        ensure_scores_are_not_same=False,
+    )
+    assert group["scores"] == pytest.approx([1.0, expected])
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from tests.support.runs import (
     completions_of,
     next_items,
     questions,
+    score_items,
     serve,
     trainer_config,
 )
@@ -52,6 +53,20 @@ async def test_shards_that_register_in_another_order_continue_their_own_items(tm
         now = await saved_or_resumed(tmp_path, shard, f"rg_{1 - shard}", save=False)
         assert now == then[shard]
     assert set(then[0]).isdisjoint(then[1])
+
+
+async def test_a_run_resumes_with_its_levels_and_the_item_that_would_have_come(
+    tmp_path,
+):
+    given = {"complexity_mode": "curriculum", "task_choice": "adaptive", "seed": 5}
+    async with ready_env(**given) as env:
+        await score_items(env, 40)
+        checkpointed(env, tmp_path).save_checkpoint(3)
+        expected = [item[2] for item in await next_items(env, 10)]
+    async with ready_env(**given) as env:
+        checkpointed(env, tmp_path, 3).load_checkpoint()
+        assert [item[2] for item in await next_items(env, 10)] == expected
+        assert max(env.task_complexity_levels.values()) > 0.3
 
 
 def spoiled(state):

@@ -1,7 +1,6 @@
 """`ReasoningGymEnv` without an API and without a server: items, scores, state."""
 
 import asyncio
-import contextlib
 from collections import Counter
 
 import pytest
@@ -9,25 +8,13 @@ import pytest
 from reasoning_gym_environment import ReasoningGymEnv, system_prompt
 from rg_env import Item
 from rg_env.adapters.files import sft_rows
+from rg_env.errors import SettingError
 from rg_env.results.rescoring import rescored_here
 from rg_env.results.sources import Sources, files_of
 from tests.support.parts import build_env, env_config, ready_env, server_config
-from tests.support.runs import next_items, rollout_of
+from tests.support.runs import next_items, rollout_of, score_items
 
 pytestmark = pytest.mark.processes
-
-
-RIGHT = "<think>hm</think><answer>{}</answer>"
-WRONG = "<answer>no idea</answer>"
-
-
-@contextlib.asynccontextmanager
-async def one_item(**changes):
-    """Yield an environment, and what makes rollouts of an item; {} is its answer."""
-    async with ready_env(**changes) as env:
-        item = await env.get_next_item()
-        answer = item[1]["answer"]
-        yield env, lambda text, **how: rollout_of(item, text.format(answer), **how)
 
 
 # -- items -----------------------------------------------------------------------------
@@ -56,26 +43,32 @@ async def test_a_prompt_that_leaves_no_room_is_replaced():
 # -- scores ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("length", [1, 3])
-async def test_a_group_keeps_its_order_and_has_the_form_that_host_and_api_need(length):
-    async with one_item() as (env, rollout):
-        texts = (WRONG, RIGHT, "no tags", RIGHT)
-        group = await env.score([rollout(text, length=length) for text in texts])
-    assert group["scores"] == [0.0, 1.0, 0.0, 1.0]
-    assert group["outcomes"] == ["wrong", "right", "no_answer", "right"]
-    for key in ("tokens", "masks", "inference_logprobs"):
-        assert [len(part) for part in group[key]] == [2 + length] * 4
-    assert group["overrides"] == [{}] * 4
-    assert group["group_overrides"] == {}
+def right(item):
+    return f"<answer>{item[1]['answer']}</answer>"
+
+
+async def test_results_move_the_level_of_their_task_alone(logged):
+    how = {"tasks": ["gcd", "acre"], "complexity_mode": "curriculum"}
+    async with ready_env(**how) as env:
+        await score_items(env, 12)
+        levels, stats = dict(env.task_complexity_levels), env.get_curriculum_stats()
+    assert levels.keys() == {"gcd"}
+    assert levels["gcd"] > 0.3
+    assert stats["curriculum_mode"] is True
+    assert stats["tasks_with_adjustments"] == 1
+    assert stats["task_details"]["gcd"]["complexity"] == levels["gcd"]
+    assert stats["avg_complexity"] == levels["gcd"]
+    assert "level of gcd: 0.30 -> " in logged.text
 
 
 async def test_boxed_answers_are_scored_and_rescored_from_the_dump(tmp_path):
     how = {"data_dumps_dir": str(tmp_path), "dump_rollouts": True, "tasks": ["gcd"]}
-    async with one_item(answer_format="boxed", **how) as (env, rollout):
+    async with ready_env(answer_format="boxed", **how) as env:
         assert env._extract_final_answer(r"\boxed{\{5\}}") == r"\{5\}"
-        rollouts = [rollout(r"\boxed{{{}}}"), rollout(RIGHT)]
-        assert r"\boxed{5}" in dict(rollouts[0]["messages"][0])["content"]
-        group = await env.score(rollouts)
+        item = await env.get_next_item()
+        assert r"\boxed{5}" in dict(item[0][0])["content"]
+        texts = [rf"\boxed{{{item[1]['answer']}}}", right(item)]
+        group = await env.score([rollout_of(item, text) for text in texts])
     assert group["outcomes"] == ["right", "no_answer"]
     samples = list(Sources(files_of([str(tmp_path)])).samples())
     again = await asyncio.to_thread(rescored_here, samples)
@@ -90,54 +83,19 @@ async def test_without_partial_credit_a_part_is_a_zero_for_trainer_and_levels():
     async with ready_env(partial_credit=False, **how) as env:
         item = await env.get_next_item()
         first, *rest = item[1]["answer"].split(", ")
-        texts = (", ".join([*rest, first]), item[1]["answer"])
-        group = await env.score([rollout_of(item, RIGHT.format(t)) for t in texts])
+        part = f"<answer>{', '.join([*rest, first])}</answer>"
+        group = await env.score([rollout_of(item, t) for t in (part, right(item))])
         stats = env.get_curriculum_stats()
     assert (group["scores"], group["outcomes"]) == ([0.0, 1.0], ["partial", "right"])
     assert stats["avg_recent_accuracy"] == 0.5
 
 
-@pytest.mark.parametrize(
-    ("changes", "scores"),
-    [({}, None), ({"ensure_scores_are_not_same": False}, [0.0] * 4)],
-)
-async def test_equal_scores_are_no_group_when_the_scores_must_differ(changes, scores):
-    async with one_item(**changes) as (env, rollout):
-        group = await env.score([rollout(WRONG)] * 4)
-    assert (group and group["scores"]) == scores
-
-
-@pytest.mark.parametrize(
-    ("changes", "override"),
-    [
-        ({}, {"set_advantage_to_zero": True}),
-        ({"mask_too_long_completions": False}, {}),
-    ],
-)
-async def test_a_truncated_rollout_gets_no_advantage(changes, override):
-    async with one_item(**changes) as (env, rollout):
-        cut = rollout("<think>", finish="length")
-        group = await env.score([rollout(RIGHT), cut])
-    assert group["overrides"] == [{}, override]
-
-
-@pytest.mark.parametrize(
-    ("counts", "expected"), [("prompt_and_completion", 0.4), ("completion", 1.0)]
-)
-async def test_the_length_penalty_counts_what_it_is_told(counts, expected):
-    async with one_item(
-        max_token_length=100,
-        length_penalty_counts=counts,
-        ensure_scores_are_not_same=False,
-        system_prompt="-",
-        tasks=["gcd"],
-    ) as (env, rollout):
-        long = rollout(RIGHT, prompt=60, length=30)
-        group = await env.score([rollout(RIGHT), long])
-    assert group["scores"] == pytest.approx([1.0, expected])
-
-
 # -- the class as others use it --------------------------------------------------------
+
+
+async def test_a_wrong_setting_stops_the_setup():
+    with pytest.raises(SettingError, match=r"env\.task_levels: unknown task 'gdc'"):
+        await build_env(task_levels={"gdc": 0.5}).setup()
 
 
 async def test_it_takes_a_single_server_config():

@@ -128,6 +128,14 @@ async def next_items(env, n):
     return [await env.get_next_item() for _ in range(n)]
 
 
+async def score_items(env, count):
+    """Sample items and score a group of right answers to each."""
+    for _ in range(count):
+        item = await env.get_next_item()
+        text = f"<answer>{item[1]['answer']}</answer>"
+        await env.score([rollout_of(item, text)] * 4)
+
+
 def questions(items):
     return [item[1]["question"] for item in items]
 
