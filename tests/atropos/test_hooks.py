@@ -8,6 +8,7 @@ import pytest
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.hooks import with_hooks
 from rg_env.inference.connection import RequestFailedError, refusal
+from rg_env.inference.servers import Outage
 from rg_env.run.group import Group
 from rg_env.stream.group_scorer import ScoringUnavailableError
 from tests.support.parts import ENTRY_OF_FOUR, NOWHERE, Exact, build_env, until
@@ -38,6 +39,7 @@ def giving(*results):
 
     async def give(*args, **how):
         result = left.pop(0) if len(left) > 1 else left[0]
+        await asyncio.sleep(0)
         if isinstance(result, BaseException):
             raise result
         return result
@@ -139,6 +141,28 @@ def test_hooks_that_are_called_from_elsewhere_work_on_a_group_of_their_own():
     found, outcomes, in_flight = asyncio.run(run())
     assert found == (None, [ITEM]) and in_flight == 0
     assert outcomes == {"unanswered": SIZE, "sent": SIZE}
+
+
+async def test_a_hook_that_queries_twice_at_once_has_each_rollout_counted_once():
+    class Twice(ReasoningGymEnv):
+        async def collect_trajectories(self, item):
+            tries = [super(Twice, self).collect_trajectories(item) for _ in range(2)]
+            _, answered = await asyncio.gather(*tries)
+            return answered
+
+    replies = giving(FAILED, [{"item": ITEM}] * SIZE)
+    async with environment(replies, giving(group()), Twice) as env:
+        env._send_scored_data_to_api = giving(None)
+        await with_hooks(env).work_on(Group(ITEM, env.ledger))
+        assert env.ledger.queried == 2 * SIZE
+        assert env.ledger.outcomes == {"unanswered": SIZE, "sent": SIZE}
+
+
+async def test_an_outage_costs_an_item_no_try():
+    async with environment(giving(FAILED)) as env:
+        env._servers.outage = Outage(log_at_s=0.0, began_s=-1e9)
+        await with_hooks(env).work_on(Group(ITEM, env.ledger))
+        assert [group.tries for group in env.backlog] == [0]
 
 
 # -- groups of `serve` -----------------------------------------------------------------

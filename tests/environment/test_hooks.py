@@ -7,7 +7,6 @@ The first is run as the commands run it: `serve` against the real API, `process`
 import asyncio
 import contextlib
 import contextvars
-import dataclasses
 import inspect
 import json
 from types import MethodType, SimpleNamespace
@@ -16,11 +15,8 @@ import pytest
 from atroposlib.envs.base import BaseEnv
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.atropos.hooks import with_hooks
 from rg_env.atropos.old_names import UNCALLED
 from rg_env.errors import RunError, SettingError
-from rg_env.run.group import Ending, Group
-from rg_env.run.loop import Lost
 from rg_env.settings.program_settings import SIMULATED
 from tests.support.parts import (
     RIGHT,
@@ -65,12 +61,11 @@ class Extended(ReasoningGymEnv):
     @contextlib.contextmanager
     def noted(self, hook, given):
         call = SimpleNamespace(hook=hook, within=running.get(), given=given.arguments)
-        call.result, call.has_ended = None, False
+        call.result = None
         self.calls.append(call)
         before = running.set(hook)
         try:
             yield call
-            call.has_ended = True
         finally:
             running.reset(before)
 
@@ -188,8 +183,6 @@ def test_serve_calls_every_hook_where_and_when_the_framework_does(served):
     places = list(map(hooks.index, ORDER))
     assert places == sorted(places)
     assert set(map(hooks.count, ONCE)) == {1}
-    sends = [call for call in env.calls_of("handle_send_to_api") if call.has_ended]
-    assert len(env.calls_of("cleanup")) >= len(sends) > 0
 
 
 async def test_process_works_with_every_hook_extended(tmp_path):
@@ -202,37 +195,6 @@ async def test_process_works_with_every_hook_extended(tmp_path):
     for call in env.calls_of("handle_send_to_api"):
         assert call.given["do_send_to_api"] is False
         assert call.given["abort_on_any_max_length_exceeded"] is False
-
-
-# -- what a subclass changes -----------------------------------------------------------
-
-
-class Changing(ReasoningGymEnv):
-    """Changes what its hooks return."""
-
-    async def get_next_item(self):
-        (system, user), entry, dataset = await super().get_next_item()
-        return (system, {**user, "content": "By the way"}), entry, dataset
-
-    async def score(self, rollout_group_data):
-        group = await super().score(rollout_group_data)
-        group["scores"] = [0.5 + score / 4 for score in group["scores"]]
-        return group
-
-    async def postprocess_histories(self, trajectories):
-        group = await super().postprocess_histories(trajectories)
-        return {**group, "group_overrides": {"mine": len(group["tokens"])}}
-
-
-async def test_what_the_hooks_of_a_subclass_change_is_in_the_rows(tmp_path):
-    _, rows = await processed(tmp_path, GROUPS, cls=Changing)
-    assert len(rows) == GROUPS
-    for row in rows:
-        assert {messages[1]["content"] for messages in row["messages"]} == {
-            "By the way"
-        }
-        assert set(row["scores"]) <= {0.5, 0.75}
-        assert row["group_overrides"] == {"mine": 4}
 
 
 # -- without super(), as subclasses of the original are written ------------------------
@@ -329,32 +291,6 @@ async def test_an_item_that_a_hook_evaluates_is_not_counted_in_the_run(tmp_path)
     )
     assert env.ledger.outcomes["written"] == 4 * GROUPS
     assert env.ledger.queried == env.ledger.outcomes.total() == 4 * env.metrics.groups
-
-
-async def test_a_hook_that_queries_twice_at_once_has_each_rollout_counted_once():
-    async def twice(self, item):
-        tries = [ReasoningGymEnv.collect_trajectories(self, item) for _ in range(2)]
-        (lost, _), (data, _) = await asyncio.gather(*tries)
-        return lost or data, []
-
-    item = ((), OWN_ENTRY, Exact())
-    replies = iter([Lost(Ending.UNANSWERED), [rollout_of(item, WRONG)] * 4])
-
-    async def query(*how):
-        reply = next(replies)
-        await asyncio.sleep(0)
-        if isinstance(reply, Lost):
-            raise reply
-        return reply
-
-    own = with_own(collect_trajectories=twice)
-    env = build_env(cls=own, ensure_scores_are_not_same=False)
-    env._model.query = query
-    run = dataclasses.replace(with_hooks(env), sinks=[])
-    await run.work_on(Group(item, env.ledger))
-    await env.close()
-    assert env.ledger.queried == 8
-    assert env.ledger.outcomes == {"unanswered": 4, "discarded": 4}
 
 
 async def test_items_that_a_subclass_assigns_are_those_that_are_evaluated(tmp_path):
@@ -456,19 +392,6 @@ async def test_own_curriculum_stats_are_logged(tmp_path):
         await env.wandb_log({})
     (path,) = tmp_path.rglob("*metrics.jsonl")
     assert json.loads(path.read_text())["curriculum/mine"] == 7
-
-
-async def test_a_mixin_behind_the_class_gets_what_is_sent(tmp_path):
-    class Counting(BaseEnv):
-        sent = 0
-
-        async def handle_send_to_api(self, *args, **how):
-            self.sent += 1
-            await super().handle_send_to_api(*args, **how)
-
-    cls = with_own(ReasoningGymEnv, Counting)
-    env, rows = await processed(tmp_path, GROUPS, cls=cls)
-    assert env.sent == len(rows) == GROUPS
 
 
 # -- by hand ---------------------------------------------------------------------------

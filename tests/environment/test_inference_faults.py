@@ -13,17 +13,11 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.inference import client, connection, servers
 from rg_env.inference.client import EJECTED_AFTER_FAILURES
 from rg_env.inference.completions import Sampling
-from rg_env.inference.connection import NOTHING, Failure
 from tests.support.faults import RETRY_AFTER_S, always, listed
 from tests.support.inference_server import inference_server
 from tests.support.parts import (
-    ENTRY_OF_FOUR,
-    FAST_TASKS,
-    Exact,
     env_config,
-    ready_env,
     server_config,
-    until,
 )
 
 pytestmark = pytest.mark.slow
@@ -118,21 +112,6 @@ async def test_a_request_that_fails_once_is_tried_again_and_counted_by_its_kind(
     assert said(logged) == []
 
 
-# -- an item whose requests fail -------------------------------------------------------
-
-
-@pytest.mark.parametrize("fault", ["abort_all", "empty_one"])
-async def test_an_item_that_got_no_answer_is_kept_and_answered_later(fault):
-    async with beside(always(fault)) as (env, server):
-        item = env._prompts.messages("2 + 2"), ENTRY_OF_FOUR, Exact()
-        assert await env.collect_trajectories(item) == (None, [item])
-        server.faults.script = listed()
-        _, left = await env.collect_trajectories(item)
-    assert left == []
-    ledger = env.metrics.ledger
-    assert (ledger.outcomes["unanswered"], ledger.queried) == (4, 8)
-
-
 # -- one of several servers ------------------------------------------------------------
 
 
@@ -184,23 +163,3 @@ async def test_what_hangs_at_a_server_that_is_gone_is_queried_elsewhere(
         assert answered_there == 16 * 4
     (opened,) = said(logged)
     assert "is not used for now" in opened
-
-
-# -- giving up -------------------------------------------------------------------------
-
-
-@pytest.mark.processes
-async def test_an_evaluation_waits_out_an_outage():
-    async with (
-        inference_server(always("reset")) as server,
-        ready_env(server.url) as env,
-    ):
-        env.server.servers[0].eject(Failure("gone", "gone", NOTHING))
-        evaluating = asyncio.ensure_future(env.evaluate())
-        items = len(FAST_TASKS)
-        await until(lambda: env._servers.waiting == items, "all wait")
-        server.faults.script = listed()
-        await evaluating
-        numbers = dict(env.eval_metrics)
-    assert numbers["eval/failed_requests"] == 0
-    assert numbers["eval/items"] == len(FAST_TASKS)
