@@ -134,6 +134,16 @@ def test_what_fails_now_or_finds_the_api_later_is_waited_for(before):
     assert left == []
 
 
+async def test_an_api_that_is_not_there_is_waited_for_and_said_once(logged):
+    session = ApiSession("http://127.0.0.1:9")
+    with pytest.raises(asyncio.TimeoutError):
+        await asyncio.wait_for(session.find(), 0.3)
+    await session.leave()
+    assert session.retries > 1
+    (line,) = logged.messages
+    assert "http://127.0.0.1:9 does not answer" in line and "run-api" in line
+
+
 # -- what the trainer asks for ---------------------------------------------------------
 
 

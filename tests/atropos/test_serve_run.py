@@ -128,6 +128,7 @@ def test_an_error_of_the_status_ends_the_loop():
         (2, 2, 3, False),
         (25, 24, 26, True),
         (25, 25, 49, False),
+        (1, 57, 0, False),
         (0, 0, 9, False),
         (-1, 0, 9, False),
     ],

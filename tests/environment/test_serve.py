@@ -2,15 +2,10 @@
 
 import asyncio
 
-from rg_env.demo.stand_in_trainer import StandInTrainer
 from rg_env.settings.program_settings import SIMULATED
-from tests.support.faults import listed
-from tests.support.parts import GUARD_S, build_env, empty_api, free_port, until
+from tests.support.parts import build_env
 from tests.support.real_api import EndsError
 from tests.support.runs import completions_of, serve, trainer_config
-from tests.support.spoilt_api import faulty_api
-
-# -- the ledger ------------------------------------------------------------------------
 
 
 async def test_every_queried_rollout_has_one_outcome_and_every_group_can_be_trained_on(
@@ -37,41 +32,6 @@ async def test_every_queried_rollout_has_one_outcome_and_every_group_can_be_trai
     least = ledger.queried - ledger.outcomes["cancelled"]
     assert least <= len(completions) <= ledger.queried
     assert len(env.task_group_counts) > 20
-
-
-# -- an API that comes late, or again --------------------------------------------------
-
-
-async def test_an_api_that_comes_up_late_is_waited_for(api_url, impatient, logged):
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    env = build_env(SIMULATED, rollout_server_url=url, total_steps=2)
-    serving = asyncio.create_task(env.env_manager())
-    await until(lambda: env._session.retries >= 2, "it has tried twice")
-    async with faulty_api(listed(), api_url, port=port):
-        trainer = StandInTrainer(trainer_config(api_url, 2))
-        await asyncio.wait_for(asyncio.gather(trainer.run(2), serving), GUARD_S)
-    assert trainer.counts.groups == 8
-    said = [r.getMessage() for r in logged.records if url in r.getMessage()]
-    assert len(said) == 2  # one line when it is down, one when it answers again
-    assert "run-api" in said[0]
-
-
-async def test_a_restarted_api_gets_groups_again(api_url, impatient):
-    port = free_port()
-    async with faulty_api(listed(), api_url, port=port) as door:
-        env = build_env(SIMULATED, rollout_server_url=door.url, total_steps=1000)
-        serving = asyncio.create_task(env.env_manager())
-        first = StandInTrainer(trainer_config(api_url, 4))
-        await asyncio.wait_for(first.run(2), GUARD_S)
-    empty_api(api_url)
-    async with faulty_api(listed(), api_url, port=port):
-        trainer = StandInTrainer(trainer_config(api_url, 4))
-        counts = await asyncio.wait_for(trainer.run(3), GUARD_S)
-        serving.cancel()
-        await asyncio.gather(serving, return_exceptions=True)
-    assert (counts.steps, counts.invalid_groups) == (3, 0)
-    assert env.metrics.ledger.in_flight == 0
 
 
 async def test_an_evaluation_that_fails_does_not_end_the_run_and_is_logged(logged):

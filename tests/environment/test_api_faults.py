@@ -1,19 +1,44 @@
-"""The delivery of groups to a real API while something between the two fails."""
+"""An environment at a real API that forgets it, or while something between them fails.
+
+Neither workers nor a model take part.
+"""
 
 import asyncio
 
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.atropos import delivery
+from rg_env.atropos import api_client, delivery
 from rg_env.atropos.api_client import ApiSession
+from rg_env.errors import SettingError
 from rg_env.line_file import read_groups
 from tests.support.faults import always, listed
-from tests.support.real_api import SIZE, EndsError, group, in_time, registered
+from tests.support.parts import until
+from tests.support.real_api import (
+    LIMIT,
+    SIZE,
+    EndsError,
+    RealApi,
+    group,
+    in_time,
+    registered,
+)
 from tests.support.runs import fill_disk
 from tests.support.spoilt_api import faulty_api
 
-pytestmark = pytest.mark.usefixtures("impatient")
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    """Wait as for an API that is near: the waits are no part of what is specified."""
+    monkeypatch.setattr(api_client, "FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr(api_client, "POLL_S", 0.05)
+
+
+@pytest.fixture
+def api(api_url, tmp_path):
+    real = RealApi(api_url, tmp_path)
+    real.start_trainer()
+    return real
 
 
 def unsent_in(folder):
@@ -112,3 +137,58 @@ async def test_a_disk_that_takes_no_rows_costs_no_group(
     assert (len(got), lost) == (3, 3)
     said = [line for line in logged.messages if "data_path_to_save_groups" in line]
     assert len(said) == 2  # the first and the second, then the fourth
+
+
+# -- registration ----------------------------------------------------------------------
+
+
+async def test_a_restarted_api_gets_groups_again(api):
+    async def polling():
+        """Do what the main loop does about the API."""
+        while True:
+            await env.get_status()
+            await asyncio.sleep(0.05)
+
+    async with registered(api.url) as env:
+        watching = asyncio.create_task(polling())
+        api.forget()
+        groups = [env.handle_send_to_api(group(str(i))) for i in range(3)]
+        sends = asyncio.gather(*groups)
+        await until(lambda: env._session.retries >= 3, "all groups have been tried")
+        # A group that comes before the trainer would keep it out for ever.
+        api.start_trainer(max_token_len=99)
+        assert api.query("GET", "/info")["max_token_len"] == 99
+        await in_time(sends)
+        watching.cancel()
+        got = api.batches()
+        texts = sorted(g["messages"][0][0]["content"] for g in got)
+        ids = {g["env_id"] for g in got}
+    assert texts == ["0", "1", "2"]
+    assert ids == {env.env_id}
+    assert env.max_token_len == 99
+
+
+@pytest.mark.parametrize(
+    ("path", "fault"),
+    [
+        ("/register-env", "status_404"),
+        ("/info", "not_json"),
+        ("/status-env", "status_502"),
+    ],
+)
+async def test_what_stands_in_the_place_of_the_api_at_the_start_is_waited_out(
+    api, path, fault
+):
+    async with (
+        faulty_api(listed(fault), api.url, path) as front,
+        registered(front.url) as env,
+    ):
+        assert (env.env_id, env.max_token_len) == (0, LIMIT)
+
+
+async def test_a_trainers_limit_that_no_prompt_stays_below_is_said_at_the_start(api):
+    api.forget()
+    api.start_trainer(max_token_len=64)
+    with pytest.raises(SettingError, match=r"trainer's max_token_len.* 63 .*takes \d+"):
+        await registered(api.url).__aenter__()
+    assert api.connected() == 0
