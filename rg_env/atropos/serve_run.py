@@ -130,7 +130,8 @@ class Serving(Hooks):
         self.checkpoint_interval = reply["checkpoint_interval"]
         if not is_first:
             return
-        self.wandb_prepend = reply["wandb_name"]  # in a run, W&B's keys keep theirs
+        # The keys of W&B begin with it: later registrations do not change it.
+        self.wandb_prepend = reply["wandb_name"]
         number = self._session.env_id
         start_checks.say_shard(number, config.shard_index, config.num_shards)
         if config.total_steps == -1:

@@ -106,6 +106,21 @@ def test_a_group_that_is_refused_again_and_again_is_on_disk_and_counted(
     assert f"status {fault[-3:]}" in line["unsent_because"]
 
 
+async def test_a_group_that_reaches_no_api_by_the_end_is_on_disk_and_counted(
+    api, tmp_path
+):
+    async with registered(api.url, data_dumps_dir=str(tmp_path)) as env:
+        api.forget()
+        env.ledger.query(SIZE)
+        sending = asyncio.create_task(env.handle_send_to_api(group()))
+        await until(lambda: env._session.retries, "it has been tried")
+        sending.cancel()
+        await asyncio.wait([sending])
+    (line,) = unsent_in(tmp_path)
+    assert line["tokens"] == group()["tokens"] and line["unsent_because"]
+    assert env.ledger.outcomes == {"unsent": SIZE}
+
+
 # -- hooks and disks that fail ---------------------------------------------------------
 
 

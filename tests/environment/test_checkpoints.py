@@ -8,6 +8,7 @@ import pytest
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.run import checkpoints
 from rg_env.run.checkpoints import BadCheckpointError
+from rg_env.run.group import Ending
 from rg_env.settings.program_settings import SIMULATED
 from tests.support.parts import build_env, empty_api, ready_env
 from tests.support.runs import (
@@ -121,6 +122,17 @@ async def test_data_of_a_subclass_comes_back_and_replaces_nothing_of_ours(tmp_pa
         checkpointed(env, tmp_path, 4).load_checkpoint()
         assert (env.early, env.items, env.curr_step) == (7, [8], 4)
         assert callable(env.score)
+
+
+async def test_rollouts_in_flight_at_a_kill_are_counted_when_it_goes_on(tmp_path):
+    async with ready_env() as env:
+        checkpointed(env, tmp_path, 4)._checkpoints.begin()
+        env.ledger.query(3)
+        env.ledger.settle(Ending.SENT, 1)
+        env._checkpoints.release()  # as a kill does
+    async with ready_env() as env:
+        checkpointed(env, tmp_path, 4).load_checkpoint()
+        assert env.ledger.outcomes == {"sent": 1, "killed": 2}
 
 
 # -- in a run, against the real API ----------------------------------------------------

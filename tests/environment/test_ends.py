@@ -5,7 +5,6 @@ take is their start.
 """
 
 import asyncio
-import json
 import re
 import signal
 import time
@@ -14,9 +13,10 @@ import pytest
 
 from rg_env.demo.stand_in_trainer import WITHOUT_END
 from rg_env.line_file import read_groups
-from tests.support.faults import LONGEST_HANG_S, listed
+from rg_env.settings.program_settings import SIMULATED
+from tests.support.faults import LONGEST_HANG_S
 from tests.support.inference_server import inference_server
-from tests.support.parts import build_env, options_of, until
+from tests.support.parts import options_of
 from tests.support.real_api import RealApi
 from tests.support.runs import trainer_config
 from tests.support.stock_api import running_api, trained_api
@@ -73,10 +73,10 @@ def interrupted(folder, argv, condition):
     return terminal
 
 
-def serving(folder, server, api):
+def serving(folder, model, api):
     """Start `serve` in a terminal, with the name of its folder."""
     given = {"data_dumps_dir": "dumps", "wandb_name": folder.name, **SERVES}
-    options = options_of(server.url, rollout_server_url=api.url, **given)
+    options = options_of(model, rollout_server_url=api.url, **given)
     return Terminal(folder, "serve", *options)
 
 
@@ -86,7 +86,7 @@ def closed(folder, server, api):
     def is_hanging(terminal):
         return server.faults.requests > ANSWERED and api.connected() == 2
 
-    with serving(folder, server, api) as terminal:
+    with serving(folder, server.url, api) as terminal:
         terminal.wait_for(is_hanging)
         began = time.monotonic()
         terminal.close()
@@ -95,55 +95,31 @@ def closed(folder, server, api):
     return terminal
 
 
-def checkpoints(folder):
-    found = folder.rglob(f"{KILLED}/step-*.json")
-    return sorted(found, key=lambda path: path.stat().st_mtime_ns)
-
-
-def killed(folder, server, api):
-    """Kill one after some checkpoints."""
-    with serving(folder, server, api) as terminal:
-        terminal.wait_for(lambda _: len(checkpoints(folder.parent)) > 2)
+def killed(folder, api):
+    """Kill one that has dumped a group."""
+    with serving(folder, SIMULATED, api) as terminal:
+        terminal.wait_for(has_dumped)
         terminal.kill()
-    ledger = next(folder.parent.rglob(f"{KILLED}/ledger.json"))
-    terminal.ledger = json.loads(ledger.read_text())
     return terminal
 
 
 async def run_all(folder):
-    """Return the terminals by name, and an environment that has lost its API."""
-    saving = {"checkpoint_dir": str(folder), "save_checkpoint_interval": 1}
-    trainer = trainer_config(steps=WITHOUT_END, **saving)
-    interrupting = [
-        asyncio.to_thread(interrupted, folder / name, *how)
-        for name, how in INTERRUPTED.items()
-    ]
+    """Return the terminals by name."""
+    trainer = trainer_config(steps=WITHOUT_END)
     async with (
-        inference_server(listed(), latency_ms=200) as server,
         inference_server(lambda n: "hang" * (n >= ANSWERED)) as hanging,
+        trained_api(trainer, api=running_api()) as (url, _),
     ):
-        async with trained_api(trainer, api=running_api()) as (url, _):
-            api = RealApi(url, "")
-            terminals = await asyncio.gather(
-                *interrupting,
-                asyncio.to_thread(closed, folder / CLOSED, hanging, api),
-                asyncio.to_thread(killed, folder / KILLED, server, api),
-            )
-            before = len(checkpoints(folder))
-            given = {"data_dumps_dir": str(folder / KILLED / "work" / "dumps")}
-            given |= {"wandb_name": KILLED, "rollout_server_url": url}
-            env = build_env(server.url, **SERVES, **given)
-            serving = asyncio.create_task(env.env_manager())
-            await until(lambda: len(checkpoints(folder)) > before + 2, "it goes on")
-        await asyncio.sleep(2.0)
-        began = time.monotonic()
-        serving.cancel()
-        await asyncio.wait([serving])
-        env.took_s = time.monotonic() - began
-        # Each of the two runs has probed the server with two.
-        env.served = server.completions - 2 * 2
-        env.state = json.loads(checkpoints(folder)[-1].read_text())
-    return dict(zip([*INTERRUPTED, CLOSED, KILLED], terminals, strict=True)), env
+        api = RealApi(url, "")
+        terminals = await asyncio.gather(
+            *(
+                asyncio.to_thread(interrupted, folder / name, *how)
+                for name, how in INTERRUPTED.items()
+            ),
+            asyncio.to_thread(closed, folder / CLOSED, hanging, api),
+            asyncio.to_thread(killed, folder / KILLED, api),
+        )
+    return dict(zip([*INTERRUPTED, CLOSED, KILLED], terminals, strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +129,7 @@ def ends(tmp_path_factory):
 
 @pytest.fixture
 def terminal(ends, name):
-    return ends[0][name]
+    return ends[name]
 
 
 def dumped(terminal):
@@ -206,27 +182,3 @@ def test_a_closed_terminal_ends_serve_in_time_and_the_api_is_told(terminal):
     assert terminal.status == 128 + signal.SIGHUP
     assert terminal.took_s < END_WITHIN_S
     assert terminal.still_registered == 1
-
-
-@pytest.mark.parametrize("name", [KILLED])
-def test_the_rollouts_of_a_killed_process_are_counted_when_it_goes_on(ends, terminal):
-    env = ends[1]
-    # Those dumped after the newest checkpoint before the kill are on disk alone.
-    assert 0 < env.state["saved"]["groups_total"] <= len(dumped(terminal))
-    assert list(terminal.work.rglob("*.part")) == []
-    in_flight = terminal.ledger["queried"] - sum(terminal.ledger["outcomes"].values())
-    outcomes = env.state["metrics"]["outcomes"]
-    assert outcomes.get("killed", 0) == in_flight
-    assert env.state["metrics"]["queried"] == sum(outcomes.values()) >= env.served
-
-
-@pytest.mark.parametrize("name", [KILLED])
-def test_groups_that_reach_no_api_by_the_end_are_on_disk_and_counted(ends, terminal):
-    env = ends[1]
-    assert env.took_s < END_WITHIN_S
-    paths = terminal.work.glob("dumps/**/*UNSENT_rollouts_*.jsonl")
-    unsent = [group for path in paths for group in read_groups(path)]
-    assert env.ledger.outcomes["unsent"] == 4 * len(unsent) > 0
-    for group in unsent:
-        assert len(group["tokens"]) == len(group["scores"]) == 4
-        assert group["unsent_because"]
