@@ -144,22 +144,6 @@ async def test_one_that_gave_up_has_no_numbers_and_is_continued(
     assert numbers(tmp_path)["eval/failed_requests"] == 0
 
 
-async def test_one_whose_workers_gave_no_score_says_so(tmp_path, monkeypatch, capsys):
-    scored = GroupScorer.score_group
-
-    async def lost(scorer, handle, *how):
-        # The reference answer too: the start does not leave the task out for that.
-        if handle.task == FAST_TASKS[0]:
-            raise ScoringUnavailableError("workers were killed")
-        return await scored(scorer, handle, *how)
-
-    monkeypatch.setattr(GroupScorer, "score_group", lost)
-    completions_of(monkeypatch, always_wrong)
-    await evaluated(tmp_path)
-    assert numbers(tmp_path)["eval/outcome/unscored"] == 1
-    assert "unscored 1" in capsys.readouterr().out
-
-
 # -- what is on disk at the end --------------------------------------------------------
 
 
@@ -173,27 +157,37 @@ def test_a_limit_that_every_prompt_reaches_is_refused_and_no_item_scores_0(
     assert list(tmp_path.iterdir()) == []
 
 
-# -- servers that fail -----------------------------------------------------------------
+# -- completions without a score -------------------------------------------------------
 
 
-async def test_a_request_that_keeps_failing_is_counted_and_is_no_wrong_answer(
-    tmp_path, monkeypatch
+async def test_completions_without_a_score_are_counted_and_are_no_wrong_answers(
+    tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setattr(client, "PAUSE_S", 0.02)
+    scored = GroupScorer.score_group
+    unscored, unanswered, *rest = FAST_TASKS
+
+    async def lost(scorer, handle, *how):
+        # The reference answer too: the start does not leave the task out for that.
+        if handle.task == unscored:
+            raise ScoringUnavailableError("workers were killed")
+        return await scored(scorer, handle, *how)
 
     def write(known, *how):
-        if known.task == "leg_counting":
+        if known.task == unanswered:
             raise ConnectionError("status 500")
         return always_wrong()
 
+    monkeypatch.setattr(GroupScorer, "score_group", lost)
     asked = completions_of(monkeypatch, write)
     await evaluated(tmp_path)
-    tries = [known for known in asked if known.task == "leg_counting"]
+    tries = [known for known in asked if known.task == unanswered]
     assert len(tries) == servers.COMPLETION_TRIES
     values = numbers(tmp_path)
-    assert values["eval/failed_requests"] == 1
-    assert values["eval/items"] == len(FAST_TASKS) - 1
-    assert "eval/task/leg_counting" not in values
-    (failed,) = [s for s in samples(tmp_path) if s["task"] == "leg_counting"]
+    assert values["eval/outcome/unscored"] == 1
+    assert "unscored 1" in capsys.readouterr().out
+    assert values["eval/items"] == len(rest)
+    assert f"eval/task/{unanswered}" not in values
+    (failed,) = [s for s in samples(tmp_path) if s["task"] == unanswered]
     assert failed["outcome"] == "request_failed" and "score" not in failed
     assert "500" in failed["reason"]
