@@ -103,7 +103,7 @@ class ApiSession:
         self.retries = 0
         self.env_id: int | None = None
         self.status: dict[str, Any] = {}
-        self._status_s = self._warned_s = -math.inf
+        self._warned_s = -math.inf
         self._http: aiohttp.ClientSession | None = None
         self._product = 0.0
         self._begin_looks()
@@ -267,11 +267,6 @@ class ApiSession:
 
     # -- status ------------------------------------------------------------------------
 
-    @property
-    def status_age_s(self) -> float:
-        """Seconds since the API last told our status."""
-        return time.monotonic() - self._status_s
-
     def queue(self, more: int = 0) -> tuple[int | None, int, int]:
         """Return our number, the step and how many groups of ours wait there."""
         step = self.status["current_step"]
@@ -294,7 +289,6 @@ class ApiSession:
         # We may have registered again meanwhile, under another number.
         if env_id == self.env_id:
             self.status = status
-            self._status_s = time.monotonic()
 
     async def renew_status(self) -> bool:
         """Request our status until the API answers; return whether it knows us."""

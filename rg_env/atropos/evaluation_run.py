@@ -168,41 +168,33 @@ class Evaluation:
             files.progress = progress
             await Window().run_all(run, self._env.config.max_eval_workers)
 
-    def _line(self, task: str, fields: Row) -> Row:
-        """Return a line of a task with the category, the model, a preset if any."""
+    def _known(self, entry: Mapping[str, Any], handle: Any, number: int) -> Row:
+        """Return the fields of a line that are known before its completion."""
         env = self._env
+        group = Group(entry=entry, dataset=handle)
+        of_library = env._items and env._items.library.tasks.get(group.task)
+        origin = group.origin
+        origin.pop("split", None)
+        if origin and handle.size > 1:
+            origin["size"] = handle.size
         preset = env.config.eval_preset
-        of_library = env._items and env._items.library.tasks.get(task)
         return {
-            "task": task,
+            "task": group.task,
             "category": of_library.category if of_library else "other",
-            **fields,
+            **origin,
+            "question": entry["question"],
+            "gold_answer": group.gold_answer,
+            "completion": number,
             "model": env._server.model_name,
             **({} if preset is None else {"preset": preset}),
             **({} if self._digest is None else {"items_digest": self._digest}),
         }
 
-    def _known(self, entry: Mapping[str, Any], handle: Any, number: int) -> Row:
-        """Return the fields of a line that are known before its completion."""
-        group = Group(entry=entry, dataset=handle)
-        origin = {n: value for n, value in group.origin.items() if n != "split"}
-        if origin and handle.size > 1:
-            origin["size"] = handle.size
-        texts = {"question": entry["question"], "gold_answer": group.gold_answer}
-        return self._line(group.task, {**origin, **texts, "completion": number})
-
     def _not_used(self) -> Iterator[Row]:
         items = self._env._items
-        for spec, reason in [] if items is None else items.evaluation.missing:
-            known = {
-                "seed": spec.seed,
-                "index": spec.index,
-                "level": spec.level,
-                "params": dict(spec.params),
-                "question": "",
-            }
-            line = self._line(spec.task, known)
-            yield {**line, "outcome": NOT_USED, "reason": reason}
+        for item, reason in [] if items is None else items.evaluation.missing:
+            known = self._known({"question": ""}, item, 0)
+            yield {**known, "outcome": NOT_USED, "reason": reason}
 
     def _show(self, summary: EvalSummary) -> None:
         """Print the table of an evaluation, and the outcomes."""

@@ -76,9 +76,6 @@ class Serving(Hooks):
         summary_s = time.monotonic()
         try:
             while not filling.done():
-                # Sending a group refreshes it as well.
-                if session.status_age_s >= TICK_S:
-                    await self.get_status()
                 await self.server.update_weight(session.status["env_weight"])
                 await self._renew_if_due()
                 # Before the end is noticed: the last step may ask for a checkpoint too.
@@ -92,6 +89,7 @@ class Serving(Hooks):
                     await self.metrics.log_summary()
                 self._window.freed.set()  # as far as the status tells
                 await asyncio.wait({filling}, timeout=TICK_S)
+                await self.get_status()
             else:
                 await filling  # which ends only by an error
         finally:

@@ -3,8 +3,6 @@
 import asyncio
 from types import SimpleNamespace
 
-import pytest
-
 from rg_env.atropos.process_run import Processing
 from rg_env.run.group import Ending
 from rg_env.run.loop import Refused, Run
@@ -41,17 +39,14 @@ class Parts:
         self.logs += 1
 
 
-ITEMS = SimpleNamespace(sampled={})
-
-
-def written(parts, total, items=ITEMS, there=0, gave_up=False):
+def written(parts, total, gave_up=False):
     """Return the number of rows at the end."""
 
     async def run():
         parts._servers = SimpleNamespace(gave_up=asyncio.Event())
         if gave_up:
             parts._servers.gave_up.set()
-        parts._items, parts.curr_step = items, there
+        parts._items = SimpleNamespace(sampled={})
         parts.n_groups_to_process = total
         run = Run(lambda: parts.next(), parts.complete, parts.score, [parts.take])
         await Processing(parts, run, "process")._write_rows()
@@ -73,12 +68,6 @@ def test_it_gives_up_after_many_groups_without_a_row(monkeypatch, logged):
     assert "only 0 of 4 groups were written" in logged.text
 
 
-def test_rows_that_are_there_count_and_so_does_the_progress(logged):
-    parts = Parts()
-    assert (written(parts, 9, there=6), len(parts.rows), parts.asked) == (9, 3, 3)
-    assert "process: 9 of 9 groups" in logged.text
-
-
 def test_it_begins_nothing_once_the_servers_were_given_up_or_no_item_is_left():
     parts = Parts()
     assert (written(parts, 4, gave_up=True), parts.asked) == (0, 0)
@@ -89,14 +78,3 @@ def test_it_begins_nothing_once_the_servers_were_given_up_or_no_item_is_left():
 
     parts.next = get_next_item
     assert written(parts, 4) == 2
-
-
-def test_an_error_of_a_hook_ends_it_and_is_raised():
-    parts = Parts()
-
-    async def broken():
-        raise ZeroDivisionError
-
-    parts.wandb_log = broken
-    with pytest.raises(ZeroDivisionError):
-        written(parts, 4)

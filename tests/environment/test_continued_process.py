@@ -70,33 +70,12 @@ def test_interrupted_it_is_continued_with_the_items_of_the_rows_that_are_missing
     ]
 
 
-def first_lines(path, number):
-    return b"".join(path.read_bytes().splitlines(keepends=True)[:number])
-
-
-async def test_a_complete_file_is_left_as_it_is_and_its_number_1_is_continued(
-    tmp_path, logged, monkeypatch
+async def test_a_file_that_is_complete_of_another_run_or_in_use_is_left_as_it_is(
+    tmp_path, logged
 ):
-    first, second = tmp_path / "rows.jsonl", tmp_path / "rows_1.jsonl"
-    await processed(tmp_path, GROUPS)
-    before = first.read_bytes()
-    env, _ = await processed(tmp_path, GROUPS)
-    assert env.config.data_path_to_save_groups == str(second)
-    assert f"not continued: {first} has its {GROUPS} rows" in logged.text
-    assert f"rows go to {second}: written 0, wanted {GROUPS}" in logged.text
-    second.write_bytes(first_lines(second, 2))
-    asked = completions_of(monkeypatch)
-    await processed(tmp_path, GROUPS)
-    assert len(asked) == 4 * (GROUPS - 2)
-    assert rows_of(second) == rows_of(first)
-    assert first.read_bytes() == before
-
-
-async def test_a_file_that_is_not_of_this_run_is_left_as_it_is(tmp_path, logged):
     path = tmp_path / "rows.jsonl"
     env, _ = await processed(tmp_path, GROUPS)
-    before, settings = first_lines(path, 2), settings_path(path).read_text()
-    path.write_bytes(before)
+    before, settings = path.read_bytes(), settings_path(path).read_text()
     assert "seed: 1918" in settings and "reasoning_gym:" in settings
     assert env.server.servers[0].config.api_key == "x"
     assert "api_key: ''" in settings
@@ -107,11 +86,15 @@ async def test_a_file_that_is_not_of_this_run_is_left_as_it_is(tmp_path, logged)
         assert len(list(read_groups(tmp_path / name))) == GROUPS
         assert path.read_bytes() == before
 
-    await goes_to("rows_1.jsonl", temperature=0.5)
+    await goes_to("rows_1.jsonl")
+    assert f"not continued: {path} has its {GROUPS} rows" in logged.text
+    await goes_to("rows_2.jsonl", temperature=0.5)
     assert "rows.jsonl was made with another env.temperature" in logged.text
+    before = b"".join(before.splitlines(keepends=True)[:2])
+    path.write_bytes(before)
     with path.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        await goes_to("rows_2.jsonl")
+        await goes_to("rows_3.jsonl")
     assert "rows.jsonl is being written by another process" in logged.text
 
 
