@@ -1,6 +1,6 @@
 """Registrations of killed processes hold up no batch for long; living ones are kept."""
 
-import asyncio
+import contextlib
 
 import pytest
 
@@ -44,9 +44,22 @@ class Environment:
         if await self.session.may_be_ended(2 * SIZE):
             await self.session.register("env", SETTINGS)
 
-    async def send(self):
+    def send(self, number=1):
         me = {"env_id": self.session.env_id}
-        await asyncio.to_thread(self.api.query, "POST", "/scored_data", group() | me)
+        for _ in range(number):
+            self.api.query("POST", "/scored_data", group() | me)
+
+
+@contextlib.asynccontextmanager
+async def registered_at(api, number=1):
+    """Yield registered environments; the first has sent what would fill a batch."""
+    async with contextlib.AsyncExitStack() as sessions:
+        found = [
+            Environment(api, await sessions.enter_async_context(session_at(api.url)))
+            for _ in range(number)
+        ]
+        found[0].send(2)
+        yield found
 
 
 def register_other(api):
@@ -61,82 +74,55 @@ async def batches_after(clock, *environments, rounds=ROUNDS):
         clock[0] += LOOK_EVERY_S
         for each in environments:
             await each.look()
-    return len(await asyncio.to_thread(environments[0].api.batches))
+    return len(environments[0].api.batches())
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_those_of_killed_processes_hold_up_no_batch(api, clock, logged, number):
-    async def run():
-        for _ in range(number):
-            async with session_at(api.url) as killed:
-                killed.env_id = None  # it says nothing at its end
-        async with session_at(api.url) as session:
-            env = Environment(api, session)
-            for _ in range(2):
-                await env.send()
-            first = len(await asyncio.to_thread(api.batches))
-            for _ in range(2):
-                await env.send()
-            later = await batches_after(clock, env, rounds=LOOKS + 1)
-            return session.env_id, first + later, api.connected()
-
-    assert asyncio.run(run()) == (number, 4, 1)
+async def test_those_of_killed_processes_hold_up_no_batch(api, clock, logged, number):
+    for _ in range(number):
+        async with session_at(api.url) as killed:
+            killed.env_id = None  # it says nothing at its end
+    async with registered_at(api) as (env,):
+        first = len(api.batches())
+        env.send(2)
+        later = await batches_after(clock, env, rounds=LOOKS + 1)
+        assert (env.session.env_id, first + later, api.connected()) == (number, 4, 1)
     assert logged.text.count("ended the registration of environment") == number
 
 
-def test_one_that_lives_and_is_slow_keeps_its_minimum_and_loses_no_group(api, clock):
-    async def run():
-        async with session_at(api.url) as one, session_at(api.url) as other:
-            quick, slow = Environment(api, one), Environment(api, other)
-            for _ in range(2):
-                await quick.send()
-            waited = await batches_after(clock, quick, slow)
-            connected = await asyncio.to_thread(api.connected)
-            await slow.send()
-            return waited, connected, len(await asyncio.to_thread(api.batches))
-
-    assert asyncio.run(run()) == (0, 2, 2)
+async def test_one_that_lives_and_is_slow_keeps_its_minimum_and_loses_no_group(
+    api, clock
+):
+    async with registered_at(api, 2) as (quick, slow):
+        waited = await batches_after(clock, quick, slow)
+        assert (waited, api.connected()) == (0, 2)
+        slow.send()
+        assert len(api.batches()) == 2
 
 
-def test_one_that_hung_and_was_ended_registers_again(api, clock):
-    async def run():
-        async with session_at(api.url) as one, session_at(api.url) as other:
-            quick, hung = Environment(api, one), Environment(api, other)
-            for _ in range(2):
-                await quick.send()
-            taken = await batches_after(clock, quick)
-            before = await asyncio.to_thread(api.connected)
-            await hung.look()
-            return taken, before, await asyncio.to_thread(api.connected)
-
-    assert asyncio.run(run()) == (2, 1, 2)
+async def test_one_that_hung_and_was_ended_registers_again(api, clock):
+    async with registered_at(api, 2) as (quick, hung):
+        taken = await batches_after(clock, quick)
+        assert (taken, api.connected()) == (2, 1)
+        await hung.look()
+        assert api.connected() == 2
 
 
-def test_a_number_that_a_new_api_gave_to_somebody_else_is_not_ended(api, clock):
-    async def run():
-        async with session_at(api.url) as session:
-            env = Environment(api, session)
-            api.forget()
-            api.start_trainer(batch_size=2 * SIZE)
-            register_other(api)
-            clock[0] += 10 * LOOK_EVERY_S
-            await env.look()
-            return session.env_id, await asyncio.to_thread(api.connected)
-
-    assert asyncio.run(run()) == (1, 2)
+async def test_a_number_that_a_new_api_gave_to_somebody_else_is_not_ended(api, clock):
+    async with registered_at(api) as (env,):
+        api.forget()
+        api.start_trainer(batch_size=2 * SIZE)
+        register_other(api)
+        clock[0] += 10 * LOOK_EVERY_S
+        await env.look()
+        assert (env.session.env_id, api.connected()) == (1, 2)
 
 
-def test_one_of_another_program_is_left_alone(api, clock):
+async def test_one_of_another_program_is_left_alone(api, clock):
     register_other(api)
-
-    async def run():
-        async with session_at(api.url) as session:
-            env = Environment(api, session)
-            for _ in range(2):
-                await env.send()
-            return await batches_after(clock, env), api.connected()
-
-    assert asyncio.run(run()) == (0, 2)
+    async with registered_at(api) as (env,):
+        waited = await batches_after(clock, env)
+        assert (waited, api.connected()) == (0, 2)
 
 
 @pytest.mark.parametrize("product", [32768.0, 0.5])

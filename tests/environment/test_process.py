@@ -25,11 +25,8 @@ def test_it_leaves_rows_their_numbers_and_a_report(tmp_path):
     for row in rows:
         assert row["task"] in FAST_TASKS and isinstance(row["gold_answer"], str)
         assert row["model"] == SIMULATED
-        lengths = [len(tokens) for tokens in row["tokens"]]
-        assert [len(mask) for mask in row["masks"]] == lengths
-        assert [len(logprobs) for logprobs in row["inference_logprobs"]] == lengths
         columns = [row[name] for name in ("messages", "answers", "outcomes", "scores")]
-        assert [len(column) for column in (lengths, *columns)] == [4] * 5
+        assert [len(column) for column in (row["tokens"], *columns)] == [4] * 5
         for conversation, answer, outcome, score in zip(*columns, strict=True):
             roles = [message["role"] for message in conversation]
             assert roles == ["system", "user", "assistant"]
@@ -42,10 +39,7 @@ def test_it_leaves_rows_their_numbers_and_a_report(tmp_path):
     lines = (tmp_path / "rows_metrics.jsonl").read_text().splitlines()
     assert len(lines) == GROUPS
     page = read_page(tmp_path / "rows_report")
-    assert page.notes[0].startswith(f"{4 * GROUPS} rollouts of 1 run in 1 file of ")
     assert page.notes[1] == "The model `simulated` says nothing about any real one."
-    tasks = {row["task"] for row in page.tables["Tasks"]}
-    assert tasks == {row["task"] for row in rows}
     (run,) = page.tables["Runs"]
     assert (run["run"], run["model"]) == ("rows", "simulated")
 
