@@ -11,7 +11,13 @@ from transformers import AutoTokenizer
 from rg_env.atropos import start_checks
 from rg_env.errors import SettingError
 from rg_env.settings.program_settings import SIMULATED
-from tests.support.parts import TOKENIZER, build_env, env_config, run_main
+from tests.support.parts import (
+    TOKENIZER,
+    build_env,
+    env_config,
+    run_main,
+    server_config,
+)
 
 
 @pytest.mark.parametrize(
@@ -70,30 +76,23 @@ def test_a_variable_that_wandb_refuses_ends_the_start_in_its_words(
 # -- the tokenizer ---------------------------------------------------------------------
 
 
-def refusal(name):
-    config = env_config(tokenizer_name=name)
+def refusal(name, setting="env.tokenizer_name", servers=()):
+    config = env_config() if servers else env_config(tokenizer_name=name)
     with (
         pytest.raises(SettingError) as caught,
-        start_checks.refusing_bad_tokenizer(config, []),
+        start_checks.refusing_bad_tokenizer(config, servers),
     ):
         AutoTokenizer.from_pretrained(name)
     said = str(caught.value)
-    assert said.startswith(f"env.tokenizer_name: {name!r} ")
+    assert said.startswith(f"{setting}: {name!r} ")
     assert said.endswith("tokenizer.json")
     assert "\n" not in said
-    return said
 
 
 @pytest.fixture
 def folder(tmp_path):
     """Return a folder with the files of a tokenizer, to be spoilt."""
     return Path(shutil.copytree(TOKENIZER, tmp_path / "tokenizer"))
-
-
-def change(folder, **changes):
-    path = folder / "tokenizer_config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
-    return folder
 
 
 @pytest.mark.parametrize(
@@ -109,19 +108,17 @@ def test_what_is_no_folder_and_no_name_is_refused(name):
     refusal(name)
 
 
+def test_the_setting_that_names_the_tokenizer_is_blamed():
+    server = server_config().model_copy(update={"tokenizer_name": "/no/such"})
+    refusal("/no/such", "openai.tokenizer_name", [server])
+
+
 def test_what_is_no_fault_of_the_tokenizer_is_passed_on():
     with (
         pytest.raises(FileNotFoundError),
         start_checks.refusing_bad_tokenizer(env_config(), []),
     ):
         Path("/nowhere/at/all").read_bytes()
-
-
-def test_the_setting_that_names_the_tokenizer_is_blamed(tmp_path, capsys):
-    argv = [f"--env.tokenizer_name={TOKENIZER}", f"--openai.tokenizer_name={tmp_path}"]
-    argv += ["--openai.model_name=m", "--env.use_wandb=false"]
-    assert run_main(["serve", *argv]) == 2
-    assert "error: openai.tokenizer_name: " in capsys.readouterr().err
 
 
 SYSTEM_REFUSED = (
@@ -135,7 +132,10 @@ LEAVES_OUT = "{{ messages[0].content }}", "{{ messages[1].content }}"
     "template", [None, SYSTEM_REFUSED, "{% for m in %}", *LEAVES_OUT]
 )
 def test_a_chat_template_that_cannot_be_used_is_refused(template, folder):
-    change(folder, chat_template=template)
+    path = folder / "tokenizer_config.json"
+    path.write_text(
+        json.dumps({**json.loads(path.read_text()), "chat_template": template})
+    )
     env = build_env(SIMULATED, tokenizer_name=str(folder))
     with pytest.raises(SettingError) as caught:
         asyncio.run(env._run_evaluate())
