@@ -117,14 +117,6 @@ def test_every_reply_is_that_of_the_frameworks_application(requests, monkeypatch
     assert [what_counts(r) for r in quick] == [what_counts(r) for r in stock]
 
 
-def test_a_batch_is_compressed_for_who_takes_it_so(monkeypatch):
-    long = {**GROUP, "tokens": [list(range(500))] * 2, "masks": [list(range(500))] * 2}
-    requests = [*WITH_ENVIRONMENT, *[("POST", "/scored_data", long)] * 2]
-    *_, reply = replies("quick", [*requests, ("GET", "/batch", None)], monkeypatch)
-    assert reply.headers["content-encoding"] == "gzip"
-    assert reply.json()["batch"][0]["tokens"] == long["tokens"]
-
-
 def test_no_number_is_walked_over_by_the_slow_encoder(monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("the slow encoder was asked")

@@ -12,7 +12,7 @@ from rg_env.inference.servers import Outage
 from rg_env.run.group import Group
 from rg_env.stream.group_scorer import ScoringUnavailableError
 from tests.support.parts import ENTRY_OF_FOUR, NOWHERE, Exact, build_env, until
-from tests.support.real_api import SIZE, EndsError, RealApi, group, registered
+from tests.support.real_api import SIZE, EndsError, group
 
 ITEM = ([{"role": "user", "content": "2 + 2?"}], ENTRY_OF_FOUR, Exact())
 FAILED = RequestFailedError(refusal(500, b"overloaded"))
@@ -203,8 +203,7 @@ def test_a_group_frees_its_place_with_its_replies_though_a_task_of_a_hook_querie
     assert asyncio.run(run()) == (1, 0)
 
 
-@pytest.mark.processes
-async def test_the_event_loop_turns_between_two_groups_that_are_started(api_url):
+async def test_the_event_loop_turns_between_two_groups_that_are_started():
     turns, seen = [], []
 
     async def turn():
@@ -214,14 +213,12 @@ async def test_the_event_loop_turns_between_two_groups_that_are_started(api_url)
 
     async def handle_env(item_uuid):
         seen.append(len(turns))
-        await hangs()
 
-    RealApi(api_url, "").start_trainer(batch_size=16)
-    async with registered(api_url, max_num_workers=4) as env:
+    async with environment() as env:
         env.backlog.extend(range(4))
         env.handle_env = handle_env
         env._hooked_run = with_hooks(env)
         turning = asyncio.create_task(turn())
-        await env.add_train_workers()
+        await env._window.fill(env._next_work, lambda: bool(env.backlog))
         turning.cancel()
     assert len(seen) == len(set(seen)) == 4

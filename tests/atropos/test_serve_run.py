@@ -9,9 +9,7 @@ from atroposlib.envs.base import EvalHandlingEnum
 from rg_env.atropos import serve_run
 from rg_env.atropos.serve_run import Serving, groups_to_the_end
 from rg_env.run.checkpoints import passed
-from rg_env.run.group import Ledger
 from rg_env.run.loop import Run, Window
-from rg_env.run.metrics import Metrics
 
 CONFIG = {
     "total_steps": 3,
@@ -38,13 +36,12 @@ class Hooks(Serving):
         self.max_num_workers = 4
         self.server = SimpleNamespace(update_weight=self._noting("update_weight"))
         self.called = []
-        self.curr_step, self.eval_runner, self.jsonl_writer = 0, None, None
+        self.curr_step, self.eval_runner = 0, None
         self.items_sent_this_step = -1
         names = "setup setup_wandb register_env get_server_info get_status"
         for name in [*names.split(), "env_step_checks"]:
             setattr(self, name, self._noting(name))
         self._window, self._querying = Window(), set()
-        self.metrics, self.running_items = Metrics(Ledger()), {}
         self._hooked_run = Run(
             lambda: self.get_next_item(), complete=None, score=None, sinks=[]
         )
