@@ -19,8 +19,6 @@ async def test_the_stream_has_a_position_and_a_generator_that_leaves_it_as_it_is
         assert env.iter == 3
         env.iter = 1
         assert questions(await next_items(env, 2)) == questions(first[1:])
-    async with ready_env(seed=7) as env:
-        assert questions(await next_items(env, 3)) == questions(first)
 
 
 async def test_dump_names_are_views_of_the_writers(tmp_path):
