@@ -10,6 +10,8 @@ from rg_env.atropos import serve_run
 from rg_env.atropos.serve_run import Serving, groups_to_the_end
 from rg_env.run.checkpoints import passed
 from rg_env.run.loop import Run, Window
+from tests.support.parts import build_env
+from tests.support.real_api import EndsError
 
 CONFIG = {
     "total_steps": 3,
@@ -131,6 +133,19 @@ def test_an_evaluation_leaves_as_many_groups_as_the_setting_says(
     assert env._may_start() is True
     env.eval_runner = SimpleNamespace(done=lambda: False)
     assert env._may_start() is may
+
+
+async def test_an_evaluation_that_fails_does_not_end_the_run_and_is_logged(logged):
+    async def evaluate():
+        raise EndsError
+
+    env = build_env(steps_per_eval=2)
+    env.evaluate = evaluate
+    env.status_dict = {"current_step": 3}
+    await env.env_step_checks()
+    await asyncio.wait([env.eval_runner])
+    await env.close()
+    assert any(r.exc_info and r.exc_info[0] is EndsError for r in logged.records)
 
 
 # -- how many groups may be in flight --------------------------------------------------

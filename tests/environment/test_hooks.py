@@ -168,7 +168,7 @@ def served(only_api, tmp_path_factory):
 def test_serve_works_with_every_hook_extended(served):
     env, counts = served
     assert OF_SERVE - {call.hook for call in env.calls} == set()
-    assert counts.groups > 0 and counts.invalid_groups == 0
+    assert (counts.groups, counts.invalid_groups, counts.faults) == (4 * STEPS, 0, {})
     assert env.exit_status == 0
     assert env.ledger.queried == sum(env.ledger.outcomes.values())
     assert set(env.ledger.outcomes) <= {"sent", "zero_variance", "cancelled"}
