@@ -15,7 +15,7 @@ from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
 from rg_env.line_file import read_groups
 from rg_env.results.result_file import ResultFile
 from rg_env.settings.program_settings import SIMULATED
-from tests.support.parts import GUARD_S, build_env, ready_env, rollout
+from tests.support.parts import GUARD_S, build_env, rollout
 
 
 def trainer_config(api="", steps=10**6, **changes):
@@ -66,16 +66,6 @@ async def evaluated(folder, status=0, **changes):
 
 def samples(folder):
     return list(read_groups(folder / "samples.jsonl"))
-
-
-def with_env(work, **changes):
-    """Do work with an environment that is set up, and close it."""
-
-    async def run():
-        async with ready_env(**changes) as env:
-            return await work(env)
-
-    return asyncio.run(run())
 
 
 def completions_of(monkeypatch, write=sample_completion):
