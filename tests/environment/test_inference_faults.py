@@ -48,8 +48,6 @@ def hurried(monkeypatch):
     monkeypatch.setattr(client, "LONGEST_PAUSE_S", 0.1)
     monkeypatch.setattr(client, "HEALTH_EVERY_S", 0.02)
     monkeypatch.setattr(servers, "CHECK_FOR_SERVER_S", (0.005, 0.01))
-    monkeypatch.setattr(servers, "OUTAGE_CHECK_EVERY_S", 0.02)
-    monkeypatch.setattr(servers, "OUTAGE_AFTER_S", 0.1)
 
 
 @contextlib.asynccontextmanager
