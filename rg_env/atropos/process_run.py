@@ -7,7 +7,6 @@ status 0 if an item is missing, and drops groups of equal scores without a limit
 from __future__ import annotations
 
 import logging
-from collections.abc import Coroutine
 from typing import Any
 
 from rg_env.executor import in_thread
@@ -77,7 +76,7 @@ class Processing:
         there = self._env.curr_step
         with WorkProgress(self._kind, total, "groups", there) as self._progress:
             try:
-                await self._window.run(self._next_work, self._may_begin)
+                await self._window.run(self._run, self._write, self._may_begin)
             finally:
                 if self._is_short:
                     there = f"{self._env.curr_step} of {total} groups were written"
@@ -95,16 +94,13 @@ class Processing:
         return int(env.n_groups_to_process - env.curr_step - in_flight)
 
     def _may_begin(self) -> bool:
+        """Say whether a group may begin; no more items are drawn than are wanted."""
+        if self._env._items is not None:
+            self._env._items.needed = self._missing
         is_over = self._fruitless >= FRUITLESS_GROUPS_IN_A_ROW
         has_place = len(self._window.workers) < self._env.max_num_workers
         gave_up = self._env._servers.gave_up.is_set()
         return self._missing > 0 and has_place and not is_over and not gave_up
-
-    async def _next_work(self) -> Coroutine[Any, Any, None] | None:
-        if self._env._items is not None:
-            self._env._items.needed = self._missing
-        group = await self._run.next_group()
-        return None if group is None else self._write(group)
 
     async def _write(self, group: Group) -> None:
         group.is_for_trainer = False

@@ -14,7 +14,7 @@ import logging
 import math
 import time
 import uuid
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from atroposlib.envs.base import EvalHandlingEnum
@@ -221,7 +221,7 @@ class Serving(Hooks):
 
     async def add_train_workers(self) -> None:
         """Start groups until as many are in flight as may be; cancels none."""
-        await self._window.fill(self._next_work, self._may_start)
+        await self._window.fill(self._hooked_run, self._serve_group, self._may_start)
 
     def _may_start(self) -> bool:
         """Say whether another group may be started now.
@@ -255,10 +255,6 @@ class Serving(Hooks):
         # No trainer would fetch what is beyond the last step.
         room = min(room, groups_to_the_end(config, status) - in_flight)
         return bool(room > 0)
-
-    async def _next_work(self) -> Coroutine[Any, Any, None] | None:
-        group = await self._hooked_run.next_group()
-        return None if group is None else self._serve_group(group)
 
     async def _serve_group(self, group: Group) -> None:
         """Have the hook `handle_env` work on a group."""

@@ -167,6 +167,10 @@ class Run:
                 await self._sample_again(group, error)
 
 
+Work = Callable[[Group], Coroutine[Any, Any, None]]
+"""Works on a group of a run from its beginning to its end."""
+
+
 class Window:
     """The in-flight window: the groups that are worked on at once.
 
@@ -179,16 +183,11 @@ class Window:
         self._error: BaseException | None = None
 
     async def fill(
-        self,
-        next_work: Callable[[], Awaitable[Coroutine[Any, Any, None] | None]],
-        may_begin: Callable[[], bool],
+        self, run: Run, work_on: Work, may_begin: Callable[[], bool]
     ) -> None:
-        """Begin work while it may.
-
-        `next_work` returns the next work, None where there is none.
-        """
-        while may_begin() and (work := await next_work()) is not None:
-            worker = asyncio.get_running_loop().create_task(work)
+        """Begin work on groups of a run while it may, and while there are any."""
+        while may_begin() and (group := await run.next_group()) is not None:
+            worker = asyncio.get_running_loop().create_task(work_on(group))
             self.workers.add(worker)
             worker.add_done_callback(self._note_end)
             # It begins now; and other work that is due does not wait for a whole burst.
@@ -202,18 +201,9 @@ class Window:
 
     async def run_all(self, run: Run, most: int) -> None:
         """Work on all groups of a run, `most` at once."""
+        await self.run(run, run.work_on, lambda: len(self.workers) < most)
 
-        async def next_work() -> Coroutine[Any, Any, None] | None:
-            group = await run.next_group()
-            return None if group is None else run.work_on(group)
-
-        await self.run(next_work, lambda: len(self.workers) < most)
-
-    async def run(
-        self,
-        next_work: Callable[[], Awaitable[Coroutine[Any, Any, None] | None]],
-        may_begin: Callable[[], bool],
-    ) -> None:
+    async def run(self, run: Run, work_on: Work, may_begin: Callable[[], bool]) -> None:
         """Work until nothing more may begin and all has ended.
 
         If some work raises an error, the rest is ended after a short grace.
@@ -221,7 +211,7 @@ class Window:
         try:
             while True:
                 self.freed.clear()
-                await self.fill(next_work, may_begin)
+                await self.fill(run, work_on, may_begin)
                 if self._error is not None:
                     raise self._error
                 if not self.workers:

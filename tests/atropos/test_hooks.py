@@ -174,7 +174,9 @@ async def started(query=hangs, score=NO_VARIANCE, cls=ReasoningGymEnv):
     async with environment(query, score, cls) as env:
         env.backlog.append(ITEM)
         env._hooked_run = with_hooks(env)
-        await env._window.fill(env._next_work, lambda: bool(env.backlog))
+        await env._window.fill(
+            env._hooked_run, env._serve_group, lambda: bool(env.backlog)
+        )
         yield env
 
 
@@ -219,6 +221,8 @@ async def test_the_event_loop_turns_between_two_groups_that_are_started():
         env.handle_env = handle_env
         env._hooked_run = with_hooks(env)
         turning = asyncio.create_task(turn())
-        await env._window.fill(env._next_work, lambda: bool(env.backlog))
+        await env._window.fill(
+            env._hooked_run, env._serve_group, lambda: bool(env.backlog)
+        )
         turning.cancel()
     assert len(seen) == len(set(seen)) == 4

@@ -234,27 +234,19 @@ def test_the_window_is_full_and_never_more_than_full():
         await asyncio.sleep(0.005)
         await run.work_on(group)
 
-    async def next_work():
-        group = await run.next_group()
-        return None if group is None else work(group)
-
-    asyncio.run(window.run(next_work, lambda: len(window.workers) < 3))
+    asyncio.run(window.run(run, work, lambda: len(window.workers) < 3))
     assert most == 3 and sorted(last.taken) == list("abcdefg")
 
 
 def test_an_error_of_some_work_ends_the_rest_and_is_raised():
+    run, _ = run_of("ab")
     window = Window()
-    works = iter([ZeroDivisionError(), None])
 
-    async def work(error):
-        if error is not None:
-            raise error
+    async def work(group):
+        if group.item == "a":
+            raise ZeroDivisionError
         await asyncio.Event().wait()
 
-    async def next_work():
-        given = next(works, "none left")
-        return None if given == "none left" else work(given)
-
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(window.run(next_work, lambda: True))
+        asyncio.run(window.run(run, work, lambda: True))
     assert window.workers == set()
