@@ -16,11 +16,12 @@ from rg_env.errors import SettingError
 from rg_env.library import worker_jobs
 from rg_env.library.installed_library import DEADLINE_S, read_scales
 from rg_env.library.registry import LibraryDescription
+from rg_env.reward.prompt import prompt_of
 from rg_env.stream.adaptive_weights import AdaptiveWeights
 from rg_env.stream.curriculum import Feedback
 from rg_env.stream.difficulty import NO_LEVELS, Difficulty, build_rules
 from rg_env.stream.item import Item
-from rg_env.stream.sampler import draw, draw_in_turn, training_seeds
+from rg_env.stream.sampler import draw, draw_in_turn
 from rg_env.stream.task_selection import StreamSettings, TaskChoice, build_selection
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -45,9 +46,6 @@ class Stream:
         difficulty: The levels of the items.
         adaptive: The factors of the choices' weights, if there are any.
 
-    Attributes:
-        template: An item with the fields that all items have in common.
-
     Example:
         >>> stream = Stream([TaskChoice("gcd")], StreamSettings(seed=7))
         >>> next(stream.attempts(stream.draw(1000)))
@@ -65,14 +63,6 @@ class Stream:
         self.settings = settings
         self.difficulty = difficulty
         self._adaptive = adaptive
-        self._in_turn = settings.task_choice == "in_turn"
-        self.template = Item(
-            "",
-            answer_format=settings.answer_format,
-            task_modules=tuple(settings.task_modules),
-            deadline_s=settings.scoring_deadline_s,
-            rules=settings.scoring_rules,
-        )
 
     @property
     def task_names(self) -> list[str]:
@@ -90,7 +80,7 @@ class Stream:
             raise ValueError(f"position must be at least 0, found {position!r}")
         seed = self.settings.seed
         index = self.index_at(position)
-        if self._in_turn:
+        if self.settings.task_choice == "in_turn":
             choice, point = draw_in_turn(seed, index, len(self.choices))
         else:
             choice, point = draw(seed, index, list(map(self._weight_of, self.choices)))
@@ -110,22 +100,36 @@ class Stream:
     def attempts(self, drawn: Draw) -> Iterator[Item]:
         """Yield the attempts at a draw; the first usable one is its item."""
         choice = self.choices[drawn.choice]
-        seed = self.settings.seed
-        for each in training_seeds(seed, drawn.index, in_turn=self._in_turn):
-            yield self.item(choice, each, drawn.level, drawn.index)
+        for seed in self.settings.seeds_at(drawn.index):
+            yield self.item(choice, seed, drawn.level, drawn.index)
 
     def item(
         self, choice: TaskChoice, seed: int, level: float | None, index: int
     ) -> Item:
         """Return an item of a choice, without its entry."""
         params = self.difficulty.params_at(choice.task, level, seed)
-        return dataclasses.replace(
-            self.template,
+        return self.build_item(
             task=choice.task,
             params={**params, **choice.params},  # those of the settings win
             seed=seed,
             level=level,
             index=index,
+        )
+
+    def build_item(self, *, seed: int, **fields: Any) -> Item:
+        """Return an item with the prompt and the scoring of the settings."""
+        settings = self.settings
+        prompt = None
+        if settings.system_prompt is not None:
+            prompt = prompt_of(settings.system_prompt, settings.answer_format, seed)
+        return Item(
+            seed=seed,
+            system_prompt=prompt,
+            answer_format=settings.answer_format,
+            task_modules=tuple(settings.task_modules),
+            deadline_s=settings.scoring_deadline_s,
+            rules=settings.scoring_rules,
+            **fields,
         )
 
 

@@ -64,10 +64,12 @@ class Preset:
     params: Mapping[str, Mapping[str, Any]]
     changed: frozenset[str]  # tasks with other questions than the published ones
 
-    def items(self, tasks: Iterable[str], template: Item) -> list[Sequence[Item]]:
+    def items(
+        self, tasks: Iterable[str], build_item: Callable[..., Item]
+    ) -> list[Attempts]:
         """Return the items of those of the tasks that it has, one attempt at each.
 
-        `template` has the other fields of the items.
+        `build_item` makes an item of its fields, which the preset gives.
 
         Raises:
             SettingError: It has none of the tasks.
@@ -83,7 +85,7 @@ class Preset:
                 ", ".join(changed),
             )
         return [
-            [dataclasses.replace(template, **self._fields(task, number))]
+            [build_item(**self._fields(task, number))]
             for task in names
             for number in range(SIZE)
         ]
@@ -106,7 +108,7 @@ def load_preset(name: str) -> Preset:
     """Return a preset; SettingError if there is none of that name.
 
     Example:
-        >>> len(load_preset("rg-hard").items(["gcd"], Item("")))
+        >>> len(load_preset("rg-hard").items(["gcd"], Item))
         50
     """
     rows = json.loads(TABLE.read_text(encoding="utf-8"))["presets"]
@@ -185,7 +187,7 @@ def wanted_items(stream: Stream) -> tuple[dict[str, list[Attempts]], set[str]]:
     if preset is None:
         specs = specs_of(evaluated, settings.num_eval_samples_per_task)
     else:
-        specs = preset.items(names, stream.template)
+        specs = preset.items(names, stream.build_item)
     wanted: dict[str, list[Attempts]] = {}
     for attempts in [*specs, *specs_of(others, 1)]:
         wanted.setdefault(attempts[0].task, []).append(attempts)

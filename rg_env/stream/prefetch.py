@@ -131,10 +131,6 @@ class PrefetchedItems:
         self._drawn = position
         self._ahead = list(map(self._begin, outstanding))
 
-    def stop(self) -> None:
-        """Make no more items; outstanding draws stay in the state."""
-        self._cancel()
-
     def _cancel(self) -> None:
         for ahead in self._ahead:
             ahead.making.cancel()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import fnmatch
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -23,6 +23,7 @@ from rg_env.reward.extraction import AnswerFormat
 from rg_env.reward.score import DEFAULT_RULES, ScoringRules
 from rg_env.stream.adaptive_weights import FLOOR
 from rg_env.stream.difficulty import LevelSetting
+from rg_env.stream.sampler import training_seeds
 from rg_env.task_rules.rules import MIXTURE
 
 TaskChoosing = Literal["weighted", "adaptive", "in_turn"]
@@ -61,6 +62,7 @@ class StreamSettings:
     shard_index: int = 0
     num_shards: int = 1
     task_modules: Sequence[str] = ()
+    system_prompt: str | Sequence[str] | None = None
     answer_format: AnswerFormat = "tags"
     scoring_rules: ScoringRules = DEFAULT_RULES
     scoring_deadline_s: float = ANSWER_DEADLINE_S
@@ -77,6 +79,10 @@ class StreamSettings:
         """Whether results change which items come next."""
         levels = (self.complexity_mode, *self.task_levels.values())
         return self.task_choice == "adaptive" or "curriculum" in levels
+
+    def seeds_at(self, index: int) -> Iterator[int]:
+        """Yield the seeds of the attempts at the item of a global index."""
+        return training_seeds(self.seed, index, in_turn=self.task_choice == "in_turn")
 
     @staticmethod
     def of(settings: object) -> StreamSettings:

@@ -6,7 +6,6 @@ Any position in the stream can be reached without making the items before it.
 from __future__ import annotations
 
 import copy
-import dataclasses
 import functools
 import inspect
 import logging
@@ -25,10 +24,9 @@ from rg_env.errors import LibraryError, SettingError, not_allowed, unexpected
 from rg_env.executor import event_loop_thread
 from rg_env.library.installed_library import read_library, shared_pool
 from rg_env.library.own_tasks import own_modules
-from rg_env.library.registry import TASKS
+from rg_env.library.registry import TASKS, LibraryDescription
 from rg_env.library.task_check import item_fault
 from rg_env.reward.extraction import AnswerFormat
-from rg_env.reward.prompt import prompt_of
 from rg_env.reward.score import ScoringRules
 from rg_env.stream.adaptive_weights import AdaptiveWeights
 from rg_env.stream.completion_results import Result
@@ -48,7 +46,7 @@ from rg_env.stream.prefetch import (
     NoItemsError,
     PrefetchedItems,
 )
-from rg_env.stream.sampler import MAX_SEED, training_seeds
+from rg_env.stream.sampler import MAX_SEED
 from rg_env.stream.task_selection import StreamSettings, TaskChoosing
 from rg_env.workers.worker_pool import WorkerPool, default_pool_size, run_blocking
 
@@ -144,6 +142,7 @@ class Tasks:
             shard_index=index,
             num_shards=count,
             task_modules=self.task_modules,
+            system_prompt=system_prompt,
             answer_format=answer_format,
             scoring_rules=ScoringRules(partial_credit=partial_credit),
             worker_count=default_pool_size(),
@@ -153,9 +152,7 @@ class Tasks:
         self._position = 0
         self._maker = ItemMaker()
         self._stream: Stream | None = None  # before the first item
-        self._categories: dict[str, str] = {}
-        self._release = ""
-        self._system_prompt = system_prompt
+        self._library = LibraryDescription({}, version="", location="")
         self._locks: dict[int, threading.RLock] = {}
 
     @property
@@ -210,7 +207,7 @@ class Tasks:
         pool = shared_pool(self.task_modules)
         items = PrefetchedItems(
             stream,
-            lambda draw: self._make(pool, draw.task, stream.attempts(draw)),
+            lambda draw: self._maker.make(pool, draw.task, stream.attempts(draw)),
             lookahead=1 if self.follows_results else number,
         )
 
@@ -237,17 +234,8 @@ class Tasks:
         return self._made(draw.task, stream.attempts(draw))
 
     def _made(self, task: str, attempts: Iterable[Item]) -> Item | None:
-        make = functools.partial(self._make, task=task, attempts=attempts)
+        make = functools.partial(self._maker.make, task=task, attempts=attempts)
         return run_blocking(make, shared_pool(self.task_modules))
-
-    async def _make(
-        self, pool: WorkerPool, task: str, attempts: Iterable[Item]
-    ) -> Item | None:
-        item = await self._maker.make(pool, task, attempts)
-        if item is None or self._system_prompt is None:
-            return item
-        prompt = prompt_of(self._system_prompt, item.answer_format, item.seed)
-        return dataclasses.replace(item, system_prompt=prompt)
 
     def seek(self, position: int) -> None:
         """Continue at a draw, counted from 0; levels and weights do not change."""
@@ -281,7 +269,7 @@ class Tasks:
                 stream, stream.choices, samples_per_task, seed, level
             )
         else:
-            wanted = load_preset(preset).items(stream.task_names, stream.template)
+            wanted = load_preset(preset).items(stream.task_names, stream.build_item)
         names = [attempts[0].task for attempts in wanted]
         with ThreadPoolExecutor() as threads:  # keeps all workers busy
             items = list(filter(None, threads.map(self._made, names, wanted)))
@@ -296,7 +284,7 @@ class Tasks:
         version of the library; prompts and sampling may differ.
         """
         self._prepared()
-        return items_digest(items, self._release)
+        return items_digest(items, self._library.release)
 
     # -- the stream --------------------------------------------------------------------
 
@@ -326,14 +314,13 @@ class Tasks:
                 logger.warning("task %s is left out: %s", task, fault)
         if left_out.keys() >= set(stream.task_names):
             raise LibraryError(f"no chosen task can be used: {left_out}")
-        self._categories = {t: library.tasks[t].category for t in stream.task_names}
-        self._release = library.release
+        self._library = library
         return stream
 
     def categories(self) -> dict[str, str]:
         """Return the category of each chosen task, by task; raises as `next`."""
-        self._prepared()
-        return dict(self._categories)
+        names = self._prepared().task_names
+        return {task: self._library.tasks[task].category for task in names}
 
     @property
     def follows_results(self) -> bool:
@@ -360,9 +347,7 @@ class Tasks:
         try:
             values = [r.value if isinstance(r, Result) else r for r in results]
             scored = [value for value in values if value is not None]
-            in_turn = self._settings.task_choice == "in_turn"
-            seeds = training_seeds(self._settings.seed, item.index, in_turn=in_turn)
-            is_ours = item.seed in seeds
+            is_ours = item.seed in self._settings.seeds_at(item.index)
             is_taken = is_ours and all(0 <= value <= 1 for value in scored)
         except (AttributeError, TypeError):
             is_taken = False

@@ -23,7 +23,6 @@ from rg_env.workers.call import WorkerLostError
 
 SCALES = load_shipped().scales
 CHOICES = [TaskChoice(task) for task in ("acre", "gcd", "lcm", "maze")]
-ITEM = Item("")
 
 
 def stream(mode="default", low=0.0, high=1.0):
@@ -77,7 +76,7 @@ def test_a_published_item_is_refused_where_its_answer_is_wrong_and_only_there():
 
     def refused(published):
         faulty = set()
-        for (spec,) in load_preset("rg-easy").items(tasks, ITEM):
+        for (spec,) in load_preset("rg-easy").items(tasks, Item):
             try:
                 datasets.make_entry(spec.task, spec.params, spec.seed, True, published)
             except datasets.UnusableEntryError:
