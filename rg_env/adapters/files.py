@@ -12,8 +12,7 @@ import itertools
 import json
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
@@ -27,10 +26,8 @@ from rg_env.places import new_folder
 from rg_env.results.samples import Sample, grouped
 from rg_env.reward.prompt import built_in_prompt
 from rg_env.stream.item import Item
-from rg_env.stream.prefetch import MAX_FAILURES_IN_A_ROW, NoItemsError
 from rg_env.stream.sampler import EVALUATION_BIT
 from rg_env.stream.tasks import Tasks
-from rg_env.workers.worker_pool import default_pool_size
 
 # `export` writes fewer items after so many draws with known questions.
 REPEATS_IN_A_ROW = 1000
@@ -67,7 +64,6 @@ COLUMNS: Mapping[Kind, Row] = {
 """Column to its type: the name of an Arrow type, a struct, or a list of one struct."""
 
 ROWS_AT_ONCE = 1000
-DRAWS_AHEAD = 64
 REWARD = '''\
 """The reward of these items, for reward.custom_reward_function.path of verl."""
 
@@ -222,7 +218,7 @@ def new_items(
 
     Raises:
         SettingError: The stream follows results, and a file has none.
-        NoItemsError: `MAX_FAILURES_IN_A_ROW` draws gave no item.
+        NoItemsError: Too many draws in a row gave no item.
     """
     if tasks.follows_results:
         raise SettingError(
@@ -230,17 +226,13 @@ def new_items(
             " which a file has none of; take random levels, a level or a range"
         )
     known = {hash(item.question): "questions of evaluation" for item in held_out}
-    repeats = failures = 0
-    with contextlib.closing(_draws(tasks)) as drawn:
+    repeats = 0
+    position = tasks.position
+    with contextlib.closing(tasks.ahead()) as drawn:
         for item in drawn:
-            if item is None:
-                left_out["draws without an item"] += 1
-                failures += 1
-                if failures == MAX_FAILURES_IN_A_ROW:
-                    raise NoItemsError(f"{failures} items in a row could not be made")
-                continue
+            left_out["draws without an item"] += tasks.position - position - 1
+            position = tasks.position
             question = hash(item.question)
-            failures = 0
             if question not in known:
                 known[question] = "questions that came again"
                 repeats = 0
@@ -252,19 +244,11 @@ def new_items(
                 return
 
 
-def _draws(tasks: Tasks) -> Generator[Item | None, None, None]:
-    """Yield the results of draws, which all workers make ahead."""
-    # The threads only wait for worker processes.
-    with ThreadPoolExecutor(default_pool_size()) as threads:
-        for first in itertools.count(tasks.position, DRAWS_AHEAD):
-            yield from threads.map(tasks.at, range(first, first + DRAWS_AHEAD))
-
-
 def item_rows(tasks: Tasks, items: Iterable[Item]) -> Iterator[Row]:
     """Yield the rows of items, which are numbered from 0."""
     categories = tasks.categories()
     for number, item in enumerate(items):
-        prompt = [dict(message) for message in item.messages]
+        prompt = item.messages
         whole = _whole(item)
         yield {
             "number": number,

@@ -99,7 +99,7 @@ class ReasoningGymEnvironment(
         return ReasoningGymObservation(
             task=item.task,
             level=item.level,
-            messages=[dict(message) for message in item.messages],
+            messages=item.messages,
             item=item.to_json(),
         )
 

@@ -14,7 +14,7 @@ import statistics
 import threading
 import typing
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -191,7 +191,7 @@ class Tasks:
                     return item
         raise NoItemsError(NO_ITEMS)
 
-    def ahead(self, number: int = LOOKAHEAD) -> Iterator[Item]:
+    def ahead(self, number: int = LOOKAHEAD) -> Generator[Item, None, None]:
         """Yield the items of `next`, for a trainer that should not wait for them.
 
         All workers but one, which scores, make up to `number` items ahead, each once,

@@ -14,6 +14,8 @@ from rg_env.errors import LibraryError, SettingError
 from rg_env.executor import LOOP
 from rg_env.stream import prefetch
 from rg_env.stream.evaluation_items import SEED, SIZE, load_preset
+from rg_env.stream.item import ItemMaker
+from rg_env.stream.prefetch import NoItemsError
 from rg_env.workers.call import (
     DeadlineExceededError,
     JobError,
@@ -139,6 +141,16 @@ def test_items_that_are_not_made_are_counted_and_the_first_reason_is_logged(
     assert tasks.failures == {"gcd": 2}
     (line,) = logged.messages
     assert line.startswith(f"an item of task gcd is left out: {reason}")
+
+
+def test_too_many_draws_without_an_item_are_an_error(monkeypatch):
+    async def no_item(*_, **__):
+        return None
+
+    monkeypatch.setattr(ItemMaker, "make", no_item)
+    for items in (Tasks("gcd"), Tasks("gcd").ahead()):
+        with pytest.raises(NoItemsError, match="200 items in a row"):
+            next(items)
 
 
 @pytest.mark.parametrize(
