@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.errors import SettingError, on_one_line, shown
+from rg_env.executor import event_loop_thread
 from rg_env.library.own_tasks import imported
 from rg_env.logs import is_sampled
 from rg_env.workers.call import PoolError, PreloadError, Trust
@@ -161,21 +162,22 @@ class guard:  # noqa: N801 - it is used as a function
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Return the result of the scorer for these plain values, or None."""
-        begin = functools.partial(
-            self._pool.submit, deadline_s=self._deadline_s, trust=self._trust
-        )
-        futures = [begin(call, args, n, self._split) for n in self._calls(named)]
-        return self._rewards(named, [f.exception() or f.result() for f in futures])
+        with event_loop_thread() as wait_for:
+            return wait_for(self.acall(*args, **named))
 
     async def acall(self, *args: Any, **named: Any) -> Any:
         """Do the same in an event loop, which is never blocked."""
-        run = functools.partial(
-            self._pool.run, deadline_s=self._deadline_s, trust=self._trust
-        )
 
         async def answer(part: dict[str, Any]) -> Any:
             try:
-                return await run(call, args, part, self._split)
+                return await self._pool.run(
+                    call,
+                    args,
+                    part,
+                    self._split,
+                    deadline_s=self._deadline_s,
+                    trust=self._trust,
+                )
             except PoolError as error:
                 return error
 
