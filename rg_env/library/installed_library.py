@@ -84,19 +84,22 @@ async def read_scales(
     curricula = [i.name for i in infos if i.has_curriculum and i.name not in own]
     job = worker_jobs.curriculum_digests
     digests = await pool.run(job, curricula, deadline_s=DEADLINE_S)
-    scale_or_why: dict[str, Scale | str] = {}
+    scales: dict[str, Scale] = {}
+    reasons: dict[str, str] = {}
     changed = f"its curriculum is not that of reasoning-gym {table.library_version}"
     for task in (info.name for info in infos):
-        shipped = table.scales.get(task)
+        found: Scale | str | None = table.scales.get(task)
         if task in own:
-            scale_or_why[task] = await _own_scale(pool, task)
+            found = await _own_scale(pool, task)
         elif task not in digests:
-            scale_or_why[task] = no_scale_reason(task)
-        elif shipped is None or digests[task] not in shipped.digests:
-            scale_or_why[task] = changed
+            found = no_scale_reason(task)
+        elif not (isinstance(found, Scale) and digests[task] in found.digests):
+            found = changed
+        if isinstance(found, Scale):
+            scales[task] = found
         else:
-            scale_or_why[task] = shipped
-    if others := [task for task, scale in scale_or_why.items() if scale is changed]:
+            reasons[task] = found
+    if others := [task for task, reason in reasons.items() if reason is changed]:
         logger.warning(
             "the curricula of %d tasks are not those of reasoning-gym %s; these keep"
             " the library's default parameters: %s",
@@ -104,14 +107,7 @@ async def read_scales(
             table.library_version,
             ", ".join(others),
         )
-    return (
-        {
-            task: scale
-            for task, scale in scale_or_why.items()
-            if isinstance(scale, Scale)
-        },
-        {task: why for task, why in scale_or_why.items() if isinstance(why, str)},
-    )
+    return scales, reasons
 
 
 async def _own_scale(pool: WorkerPool, task: str) -> Scale | str:

@@ -179,9 +179,7 @@ def _result(extraction: Extraction, score: Score | RunError) -> Result:
         return Result(score.value, score.outcome, score.answer, parts=parts)
     if isinstance(score, LostItemError):
         return Result(None, UNMATCHED, extraction.answer, str(score))
-    is_pool = isinstance(score, PoolError)
-    error = score if is_pool or score.__cause__ is None else score.__cause__
     # A process that was killed or is slow may start the next time; else none ever will.
-    if isinstance(error, PreloadError) and (error.kind or "status" in error.message):
-        raise explained(error) from error
-    return Result(None, UNSCORED, extraction.answer, str(error))
+    if isinstance(score, PreloadError) and (score.kind or "status" in score.message):
+        raise explained(score) from score
+    return Result(None, UNSCORED, extraction.answer, str(score))

@@ -87,15 +87,16 @@ class GroupScorer:
         """
         scores: list[Score] = []
         for score in await self.score_each(dataset, entry, answers):
-            if isinstance(score, ScoringUnavailableError):
-                raise score
+            if isinstance(score, PoolError):
+                reason = f"no score from the worker pool: {score}"
+                raise ScoringUnavailableError(reason) from score
             scores.append(score)
         return scores
 
     async def score_each(
         self, dataset: Any, entry: Mapping[str, Any], answers: Sequence[str]
-    ) -> list[Score | ScoringUnavailableError]:
-        """Do the same, with an error in place of each missing score.
+    ) -> list[Score | PoolError]:
+        """Do the same, with the pool's error in place of each missing score.
 
         After the first missing score, the remaining answers are not scored.
         """
@@ -107,14 +108,13 @@ class GroupScorer:
         long = {a for a in answers if self.rules.too_long(a, entry)}
         found = {answer: Score(0.0, "rejected", answer) for answer in long}
         sent = [a for a in dict.fromkeys(answers) if a not in long]
-        missing = ScoringUnavailableError("no score from the worker pool")
+        missing = PoolError()
         try:
             for first in range(0, len(sent), MOST_ANSWERS):
                 portion = sent[first : first + MOST_ANSWERS]
                 await self._find(found, source, entry, portion)
         except PoolError as error:
-            missing = ScoringUnavailableError(f"{missing}: {error}")
-            missing.__cause__ = error
+            missing = error
         return [found.get(answer, missing) for answer in answers]
 
     async def _find(
