@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from rg_env.errors import LibraryError
-from rg_env.library import registry, scales, worker_jobs
+from rg_env.library import registry, scales
 from rg_env.library.installed_library import read_library, read_scales
 from rg_env.workers.fork_server import ForkServer
 from rg_env.workers.worker_pool import MAX_ATTEMPTS, WorkerPool
@@ -66,25 +66,22 @@ def broken(tmp_path, monkeypatch):
     return package / "__init__.py"
 
 
-def refusal(preload):
-    pool = WorkerPool(1, preload=preload)
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("import os; os._exit(7)", "the process that starts workers ended with status"),
+        ("raise PermissionError(13, 'Permission denied', '/x')", "PermissionError: [E"),
+    ],
+)
+def test_what_stops_the_preloading_is_one_sentence(broken, text, reason):
+    (broken.parents[1] / "preloaded_file.py").write_text(text)
+    pool = WorkerPool(1, preload=["preloaded_file"])
     with contextlib.closing(pool), pytest.raises(LibraryError) as caught:
         asyncio.run(read_library(pool))
-    return str(caught.value)
-
-
-def test_a_library_that_stops_the_preloading_is_one_sentence(broken):
-    broken.write_text("import os; os._exit(7)")
-    sentence = refusal(worker_jobs.PRELOAD)
-    assert "ended with status 7" in sentence and "\n" not in sentence
-
-
-def test_what_else_stops_the_preloading_is_one_sentence_too(broken):
-    file = broken.parents[1] / "preloaded_file.py"
-    file.write_text("raise PermissionError(13, 'Permission denied', '/x')")
-    sentence = refusal(["preloaded_file"])
-    assert sentence.startswith("workers cannot be started (PermissionError: [Errno 13]")
+    sentence = str(caught.value)
+    assert sentence.startswith(f"workers cannot be started ({reason}")
     assert sentence.endswith("to write to the folder for temporary files (TMPDIR)")
+    assert "\n" not in sentence
 
 
 def test_a_kill_while_the_library_is_imported_is_no_refusal_but_status_1(

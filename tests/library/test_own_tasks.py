@@ -19,13 +19,6 @@ GUARD_S = 120.0
 # -- in the process that has the workers -----------------------------------------------
 
 
-def test_names_stay_and_paths_are_made_whole(tmp_path, monkeypatch):
-    (tmp_path / "tasks.py").write_text("")
-    monkeypatch.chdir(tmp_path)
-    assert checked("package.tasks") == "package.tasks"
-    assert checked("./tasks.py") == str(tmp_path.resolve() / "tasks.py")
-
-
 @pytest.mark.parametrize("module", ["gone.py", "no name", "a..b", "tasks/double", "9"])
 def test_what_is_no_module_and_no_file_is_refused(module):
     with pytest.raises(ValueError, match="is not"):

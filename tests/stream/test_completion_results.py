@@ -69,12 +69,9 @@ async def test_partial_credit_is_a_part_of_a_result_whether_it_counts_or_not(
 
 
 @pytest.mark.parametrize("wanted", [None, "a text", [None], [b"5"]])
-def test_what_is_no_list_of_texts_is_refused(item, wanted):
+def test_what_is_no_item_or_no_list_of_texts_is_refused(item, wanted):
     with pytest.raises(TypeError):
         score(item, wanted)
-
-
-def test_what_is_no_item_is_not_scored():
     with pytest.raises(TypeError, match=r"^item: .*expected an Item"):
         score({"task": "gcd", "params": {}, "seed": 1}, ["a text"])
 

@@ -9,7 +9,6 @@ from rg_env.stream.adaptive_weights import AdaptiveWeights
 from rg_env.stream.curriculum import Curriculum
 from rg_env.stream.difficulty import NO_LEVELS, Difficulty, LevelRule
 from rg_env.stream.draws import Stream
-from rg_env.stream.sampler import MAX_ATTEMPTS
 from rg_env.stream.task_selection import StreamSettings, TaskChoice
 
 SCALES = load_shipped().scales
@@ -59,13 +58,6 @@ def test_seeds_do_not_depend_on_levels_or_weights():
     other = stream(difficulty(), adaptive)
     seeds = [[item.seed for item in items(source)] for source in (stream(), other)]
     assert seeds[0] == seeds[1]
-
-
-def test_attempts_of_a_draw_share_no_seed_with_any_other():
-    source = stream()
-    draws = [source.draw(position) for position in range(1_500)]
-    seeds = [item.seed for draw in draws for item in source.attempts(draw)]
-    assert len(set(seeds)) == len(seeds) == 1_500 * MAX_ATTEMPTS
 
 
 @pytest.mark.parametrize("num_shards", [2, 3, 7])

@@ -99,13 +99,3 @@ def test_an_object_that_is_not_the_library_s_scores_here_and_normalized():
     scores = asyncio.run(scorer.score_group(Exact(), OF_FOUR, ["**4**", "4", "5"]))
     assert [s.outcome for s in scores] == ["right", "right", "wrong"]
     assert [s.normalized for s in scores] == [True, False, False]
-
-
-@pytest.mark.parametrize("dataset", [Item("gcd"), Exact()])
-def test_an_answer_that_is_too_long_reaches_no_scorer(pool, dataset):
-    scorer = GroupScorer(pool, GUARD_S, ScoringRules(max_answer_chars=16))
-    answers = ["4".center(length, "*") for length in (15, 17)]
-    in_a_group = asyncio.run(scorer.score_group(dataset, OF_FOUR, answers))
-    alone = [scorer.score_blocking(dataset, OF_FOUR, answer) for answer in answers]
-    assert in_a_group == alone
-    assert [score.outcome for score in alone] == ["right", "rejected"]

@@ -46,9 +46,15 @@ def test_a_scorer_that_fails_gives_no_score_and_a_cause(answer, cause, sandbox, 
     assert f": no score ({cause}, 1 so far): " in " ".join(logged.messages)
 
 
-def test_the_sandbox_is_the_users_choice():
+FILL = "os.posix_fallocate(os.open('a', os.O_CREAT | os.O_RDWR), 0, 2**20)"
+
+
+def test_a_scorer_starts_and_writes_nothing_unless_the_user_has_no_sandbox():
+    reward = guard(HOSTILE)
+    for attempt in (SPAWN, THREAD, FILL, "open('a', 'w')", "os.symlink('/', 'a')"):
+        assert reward(f"{attempt}; result = 0") is None
+    assert reward.counts == {"raised": 5}
     for source in (SPAWN, THREAD):
-        assert guard(HOSTILE)(source) is None
         assert guard(HOSTILE, sandbox=False)(source) == 0
 
 
@@ -97,16 +103,6 @@ def test_a_batch_with_another_number_of_values_has_no_score(answer, split):
     reward = guard("jobs_for_guard:whatever", split=split)
     assert reward(completions=["a", "b"], answer=answer) == [None, None]
     assert reward.counts == {"no_number": 2}
-
-
-FILL = "os.posix_fallocate(os.open('a', os.O_CREAT | os.O_RDWR), 0, 2**20)"
-
-
-def test_a_scorer_in_the_sandbox_writes_nothing():
-    reward = guard(HOSTILE)
-    for attempt in (FILL, "open('a', 'w')", "os.mkdir('a')", "os.symlink('/', 'a')"):
-        assert reward(f"{attempt}; result = 0") is None
-    assert reward.counts == {"raised": 4}
 
 
 STAYS = "result = subprocess.Popen(['sleep', '999'], start_new_session=True).pid"

@@ -254,6 +254,7 @@ def test_a_stream_goes_on_with_its_place_levels_and_weights(carried, drawn):
         {"position": -1},
         {"progress": {}},
         {"curriculum": {}},
+        {"curriculum": {"tasks": {"gcd": {"level": 1.5}}}},
         {"adaptive": {"gcd": 1}},
     ],
     ids=str,
