@@ -123,13 +123,6 @@ def test_the_items_of_a_preset_are_its_samples():
     assert len(samples) == 50
 
 
-@pytest.mark.parametrize(
-    ("wrong", "why"),
-    [
-        ({"preset": "rg-medium"}, "preset: one of rg-easy, rg-hard"),
-        ({"system_prompt": ["Think", " then answer."]}, "-T splits it at commas"),
-    ],
-)
-def test_a_wrong_argument_is_refused(wrong, why):
-    with pytest.raises(SettingError, match=why):
-        reasoning_gym("gcd", **wrong)
+def test_a_prompt_that_was_split_at_commas_is_refused():
+    with pytest.raises(SettingError, match="-T splits it at commas"):
+        reasoning_gym("gcd", system_prompt=["Think", " then answer."])

@@ -89,7 +89,7 @@ def test_a_completion_without_a_score_has_the_reward_none():
     logged = {}
     log = {"log_metric": logged.__setitem__}
     assert rewards(tasks, [row], ["<answer>1</answer>"], **log) == [None]
-    assert logged == {
+    assert {name: value for name, value in logged.items() if value} == {
         "reasoning_gym/unscored": 1.0,
         "reasoning_gym/outcomes/unmatched": 1.0,
     }
@@ -171,11 +171,6 @@ def test_a_trainer_without_callbacks_makes_each_item_once_and_logs_the_groups(
     assert evaluation["eval_reasoning_gym/score/gcd"] == 0.0
 
 
-def test_a_trainer_without_callbacks_has_its_settings_checked(tmp_path):
-    with pytest.raises(SettingError, match=r"shuffle_dataset must be False"):
-        trained(of("gcd"), tmp_path)
-
-
 @pytest.mark.parametrize(
     ("enable_thinking", "score"), [({}, 0.0), ({"enable_thinking": False}, 1.0)]
 )
@@ -198,10 +193,10 @@ def begin(tasks, folder, state=None, **settings):
     return arguments, state
 
 
-def test_settings_that_would_shuffle_the_stream_stop_the_start(tmp_path):
+def test_settings_that_would_shuffle_the_stream_stop_any_trainer(tmp_path):
     tasks = of("gcd")
     with pytest.raises(SettingError, match=r"shuffle_dataset must be False"):
-        begin(tasks, tmp_path)
+        trained(tasks, tmp_path)  # without callbacks
     with pytest.raises(SettingError, match=r"shuffle_dataset must be False"):
         # AsyncGRPOConfig has no such field.
         tasks.callbacks[0].on_train_begin(SimpleNamespace(), None, None)
