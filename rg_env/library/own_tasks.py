@@ -150,9 +150,11 @@ def _load(
     if named and not OWN_TASKS:
         call = f"{PACKAGE}.factory.register_dataset"
         raise ValueError(f"{', '.join(modules)}: no task is registered with {call}")
+    foreign = {PACKAGE, *sys.stdlib_module_names}
     for task in OWN_TASKS:
         for cls in (*factory.DATASETS[task], factory.CURRICULA.get(task)):
-            if cls and cls.__module__.partition(".")[0] != PACKAGE:
+            # The module of a class that `type` made is Python's `abc`.
+            if cls and cls.__module__.partition(".")[0] not in foreign:
                 modules[cls.__module__] = sys.modules[cls.__module__]
     for name, module in sorted(modules.items()):
         source = Path(module.__file__ or "").read_bytes()

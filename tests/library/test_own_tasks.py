@@ -130,6 +130,8 @@ def test_tasks_are_found_by_file_and_where_classes_are_registered(tmp_path):
     registered, same = (written(tmp_path / name, MINE) for name in ("one", "same"))
     changed = written(tmp_path / "changed", f"{MINE}\n# another line")
     only_defined = written(tmp_path / "two", "")
+    by_type = MINE.replace("Dataset,", "type('Made', (Dataset,), {}),")
+    by_type = written(tmp_path / "four", by_type)
     beside = written(tmp_path / "three", "from name import NAME\n", "b.py")
     Path(beside).write_text(Path(beside).read_text() + MINE.replace("'mine'", "NAME"))
     (tmp_path / "three" / "name.py").write_text("NAME = 'ours'")
@@ -149,14 +151,16 @@ def test_tasks_are_found_by_file_and_where_classes_are_registered(tmp_path):
         [[registered, only_defined], {"yours": places}],
         [[beside], {}],
         [of_pythons_name, {}],
+        [[by_type], {}],
         [[], {"mine": [(only_defined, "Gone"), (only_defined, "Config"), None]}],
     )
     names = " ".join("+".join(names) for names, _ in results)
-    assert names == "mine mine mine yours mine mine+yours ours a+b"
+    assert names == "mine mine mine yours mine mine+yours ours a+b mine"
     assert "has no attribute 'Gone'" in refusal
     # A digest changes with the source alone.
     one, two, three = (digests["t"] for _, digests in results[:3])
     assert one == two != three
+    assert [*results[-1][1]] == ["t"]
 
 
 # -- in workers ------------------------------------------------------------------------
