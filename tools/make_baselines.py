@@ -20,8 +20,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rg_env.library import worker_jobs
-from rg_env.library.baselines import TABLE
 from rg_env.library.installed_library import DEADLINE_S, read_library
+from rg_env.library.registry import BASELINES
 from rg_env.library.scales import Scale
 from rg_env.library.scales import load_shipped as load_scales
 from rg_env.reward.score import ScoringRules
@@ -272,13 +272,13 @@ async def make(names: Sequence[str]) -> None:
             baselines = [one for one in found if one is not None]
             score = await check_score(pool, task)
             print(task, *baselines, sep="\n  ", file=sys.stderr)
-            rows = json.loads(TABLE.read_text(encoding="utf-8"))["tasks"]
+            rows = json.loads(BASELINES.read_text(encoding="utf-8"))["tasks"]
             rows[task] = {
                 "digest": digests[task],  # of the library's sources
                 "check_score": score,
                 "baselines": baselines,
             }
-            TABLE.write_text(table_text(library.version, rows), encoding="utf-8")
+            BASELINES.write_text(table_text(library.version, rows), encoding="utf-8")
     finally:
         pool.close()
 

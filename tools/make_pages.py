@@ -20,8 +20,7 @@ from typing import Any
 
 from rg_env.installation import PROJECT
 from rg_env.library import datasets, registry, scales
-from rg_env.library.baselines import EASILY_GUESSED
-from rg_env.library.baselines import TABLE as BASELINES
+from rg_env.library.registry import BASELINES, EASILY_GUESSED
 from rg_env.results.samples import grouped
 from rg_env.settings import program_settings
 from rg_env.settings.environment_settings import DATA_DUMPS, GROUPS, START

@@ -6,6 +6,9 @@ first use, because that takes two seconds and a hundred megabytes. The import ma
 anything: the checkout may be incomplete, or the version another one.
 
 `library_tasks.json` lists the tasks of one release, for uses without an import.
+`baselines.json` has the scores of trivial baselines, which answer without solving, at
+the defaults of one release and at every step of the shipped scales;
+`python -m tools.make_baselines` measures them.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import re
 import sys
 import traceback
 import types
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +43,10 @@ CATEGORIES: Mapping[str, str] = _LIST["tasks"]
 SCORERS: Mapping[str, str] = _LIST["scorers"]
 """Task of that release to the `source_digest` of its scorer."""
 TASKS = tuple(CATEGORIES)
+
+BASELINES = Path(__file__).with_name("baselines.json")
+# If a trivial baseline scores more, the score of a model means little.
+EASILY_GUESSED = 0.4
 
 OWN_CATEGORY = "own"
 OWN_TASKS: set[str] = set()
@@ -81,6 +88,21 @@ class LibraryDescription:
         """The same as text."""
         modules = (f" with {name} {digest}" for name, digest in self.modules.items())
         return self.version + "".join(modules)
+
+
+def guessing_notes(tasks: Collection[str]) -> list[str]:
+    """Return a sentence that names the tasks that can be guessed, or no sentence."""
+    table = json.loads(BASELINES.read_text(encoding="utf-8"))
+    guessed = [
+        task
+        for task, row in sorted(table["tasks"].items())
+        if task in tasks and any(b["value"] > EASILY_GUESSED for b in row["baselines"])
+    ]
+    note = (
+        f"scores say little in {', '.join(guessed)}: answers without solving score more"
+        f" than {EASILY_GUESSED} at a level of each (docs/trivial_baselines.md)"
+    )
+    return [note] if guessed else []
 
 
 def _is_submodule_filled() -> bool:

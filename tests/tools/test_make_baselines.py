@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from rg_env.library.baselines import TABLE
+from rg_env.library.registry import BASELINES
 from rg_env.library.scales import Scale, Step
 from rg_env.stream.item import Item
 from tools.make_baselines import (
@@ -17,7 +17,7 @@ from tools.make_baselines import (
     measure,
 )
 
-SHIPPED = json.loads(TABLE.read_text(encoding="utf-8"))["tasks"]
+SHIPPED = json.loads(BASELINES.read_text(encoding="utf-8"))["tasks"]
 
 EASY, DEFAULTS, HARD = ({"size": 1}, {}, {"size": 9})
 STEPS = tuple(Step((n,), p, 1.0) for n, p in enumerate((EASY, DEFAULTS, HARD)))
