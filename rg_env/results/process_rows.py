@@ -17,8 +17,7 @@ from rg_env.results.result_file import ResultFile, read_lines, result_files
 from rg_env.run.group import Ending, Group, has_variance, listed, rollouts_in
 from rg_env.run.loop import RunStoppedError
 from rg_env.settings.setting_types import Affects
-from rg_env.stream.adaptive_weights import Share
-from rg_env.stream.curriculum import Count
+from rg_env.stream.curriculum import Count, Share
 
 logger = logging.getLogger(__name__)
 

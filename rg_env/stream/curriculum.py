@@ -1,6 +1,7 @@
-"""The curriculum: the level of a task follows the scores of its groups.
+"""Levels and weights of tasks that follow the scores of their groups.
 
-A task gets harder while it is too easy, and easier while it is too hard:
+With a curriculum, a task gets harder while it is too easy, and easier while it is too
+hard:
 
 - Only groups made within `NEAR` of the level now in force count, at least `MIN_GROUPS`
   and at most the `RECENT_GROUPS` newest. Their scores are carried over to that level:
@@ -11,7 +12,10 @@ A task gets harder while it is too easy, and easier while it is too hard:
 - Once a task had to turn round, its steps are at most `GAIN` times the distance from
   the target.
 
-docs/measurements.md says how simulated learners fare with it.
+A group of equal scores teaches nothing, so with adaptive weights, tasks whose groups
+have no reward variance are drawn seldom: the weight of a task is multiplied by
+`floor + (1 - floor) * estimate`, with the estimated fraction of its groups that have
+some, at first 1. docs/measurements.md says how simulated learners fare with both.
 """
 
 from __future__ import annotations
@@ -22,8 +26,6 @@ from collections.abc import Collection, Iterator, Mapping, MutableMapping
 from typing import Annotated, Any, Literal
 
 import msgspec
-
-from rg_env.stream.adaptive_weights import AdaptiveWeights, Share, WeightsState
 
 START = 0.3
 BAND = 0.05  # half the width of the range of accuracies that is left alone
@@ -49,7 +51,14 @@ SLOPE = 2.5  # accuracy that a learner is taken to lose per unit of level
 GAIN = 0.2
 ROUNDING = 1e-9
 
+# The share of its weight that a task keeps, so that renewed variance is noticed.
+FLOOR = 0.03
+# The share of the estimate that one group leaves. A longer memory kept sampling tasks
+# that were never or always solved, a much shorter one left tasks with variance early.
+MEMORY = 0.5
+
 Count = Annotated[int, msgspec.Meta(ge=0)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class TaskHistory(msgspec.Struct):
@@ -61,11 +70,7 @@ class TaskHistory(msgspec.Struct):
     variance_counts: dict[str, Count]  # the part of these with reward variance
 
     def record_group(
-        self,
-        task: str,
-        mean_score: float,
-        level: float | None = None,
-        has_variance: bool = True,
+        self, task: str, mean_score: float, level: float | None, has_variance: bool
     ) -> None:
         """Add one scored group of a task; the level is that of its item."""
         means = self.history.get(task, [])
@@ -75,10 +80,6 @@ class TaskHistory(msgspec.Struct):
         self.group_counts[task] = self.group_counts.get(task, 0) + 1
         with_variance = self.variance_counts.get(task, 0)
         self.variance_counts[task] = with_variance + bool(has_variance)
-
-    def results(self, task: str) -> list[tuple[float, float | None]]:
-        """Return the kept means of a task with their levels, oldest first."""
-        return list(zip(self.history[task], self.level_history[task], strict=False))
 
     def recent_accuracy(self, task: str) -> float | None:
         """Return the mean of the task's newest groups, None before the first one."""
@@ -90,13 +91,12 @@ class TaskHistory(msgspec.Struct):
         recent = [statistics.fmean(m[-RECENT_GROUPS:]) for m in self.history.values()]
         return {
             "total_tasks_tracked": len(recent),
-            "avg_recent_accuracy": statistics.fmean(recent) if recent else 0.0,
+            "avg_recent_accuracy": statistics.fmean(recent or [0.0]),
         }
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state as plain values."""
-        state: dict[str, Any] = msgspec.to_builtins(self)
-        return state
+        return dict(msgspec.to_builtins(self))
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over a state; ValueError, and no change, if it has another form."""
@@ -138,11 +138,10 @@ class _CurriculumState(msgspec.Struct):
 class Curriculum(MutableMapping[str, float]):
     """A mapping from task to level, with the law that moves the levels.
 
-    It has the tasks that had results or were set.
-
-    A level that is written may lie outside the task's bounds; results then move it
-    towards them only, and those that came before no longer count. Deleting a task sends
-    it back to the start. The target is the accuracy to hold, in [0, 1].
+    It has the tasks that had results or were set. A level that is written may lie
+    outside the task's bounds; results then move it towards them only, and those that
+    came before no longer count. Deleting a task sends it back to the start. The target
+    is the accuracy to hold, in [0, 1].
     """
 
     def __init__(self, target: float) -> None:
@@ -161,8 +160,7 @@ class Curriculum(MutableMapping[str, float]):
 
     def level_of(self, task: str) -> float:
         """Return the level for a task's next item, in [0, 1]."""
-        state = self._tasks.get(task)
-        return self.start_of(task) if state is None else state.level
+        return self.get(task, self.start_of(task))
 
     def __getitem__(self, task: str) -> float:
         return self._tasks[task].level
@@ -224,7 +222,8 @@ class Curriculum(MutableMapping[str, float]):
         count = progress.group_counts[task]
         if state.counted_from is None:
             state.counted_from = max(0, count - 1)
-        results = progress.results(task)
+        means = progress.history[task]
+        results = list(zip(means, progress.level_history[task], strict=False))
         newer = results[max(0, len(results) - (count - state.counted_from)) :]
         near = [
             (mean, level)
@@ -253,10 +252,46 @@ class Curriculum(MutableMapping[str, float]):
         self._tasks = msgspec.convert(state, _CurriculumState).tasks
 
 
+class _WeightsState(msgspec.Struct):
+    signal: dict[str, Share]  # the estimate of each task that had a group
+
+
+class AdaptiveWeights:
+    """Factors of the weights of tasks; the floor is in (0, 1].
+
+    Example:
+        >>> weights = AdaptiveWeights(floor=0.1)
+        >>> weights.record("gcd", has_variance=False)
+        >>> weights.weight_of("gcd")
+        0.55
+    """
+
+    def __init__(self, floor: float = FLOOR) -> None:
+        self._floor = floor
+        self._estimates: dict[str, float] = {}
+
+    def record(self, task: str, has_variance: bool) -> None:
+        """Add one group of a task."""
+        before = self._estimates.get(task, 1.0)
+        self._estimates[task] = MEMORY * before + (1 - MEMORY) * has_variance
+
+    def weight_of(self, task: str) -> float:
+        """Return the factor of a task, in [floor, 1]; 1 before its first group."""
+        return self._floor + (1 - self._floor) * self._estimates.get(task, 1.0)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state as plain values."""
+        return {"signal": dict(sorted(self._estimates.items()))}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over a state; ValueError, and no change, if it has another form."""
+        self._estimates = msgspec.convert(state, _WeightsState).signal
+
+
 class _FeedbackState(msgspec.Struct):
     progress: TaskHistory
     curriculum: _CurriculumState
-    adaptive: WeightsState | None = None
+    adaptive: _WeightsState | None = None
 
 
 class Feedback:
@@ -325,25 +360,22 @@ class Feedback:
         Source: atropos 296a0bc, get_curriculum_stats(), task_details; differs: the
         accuracy is known from the first group on.
         """
-        return {
-            task: self._details(task) for task in sorted(self.progress.group_counts)
-        }
-
-    def _details(self, task: str) -> dict[str, Any]:
-        progress = self.progress
-        groups = progress.group_counts[task]
-        (*_, newest_level) = progress.level_history.get(task) or [None]
-        length = len(progress.history.get(task, []))
-        share = progress.variance_counts.get(task, 0) / max(1, groups)
-        return {
-            "complexity": self.curriculum.get(task, newest_level),
-            "groups_processed": groups,
-            "recent_accuracy": progress.recent_accuracy(task),
-            "history_length": length,
-            "adjustable": length >= MIN_GROUPS,
-            "groups_with_variance": share,
-            "adaptive_weight": self.adaptive.weight_of(task) if self.adaptive else 1.0,
-        }
+        found = {}
+        adaptive = self.adaptive or AdaptiveWeights()
+        for task, groups in sorted(self.progress.group_counts.items()):
+            (*_, newest_level) = self.progress.level_history.get(task) or [None]
+            length = len(self.progress.history.get(task, []))
+            with_variance = self.progress.variance_counts.get(task, 0)
+            found[task] = {
+                "complexity": self.curriculum.get(task, newest_level),
+                "groups_processed": groups,
+                "recent_accuracy": self.progress.recent_accuracy(task),
+                "history_length": length,
+                "adjustable": length >= MIN_GROUPS,
+                "groups_with_variance": with_variance / max(1, groups),
+                "adaptive_weight": adaptive.weight_of(task),
+            }
+        return found
 
     def table(self) -> tuple[list[str], list[list[Any]]]:
         """Return the columns and the rows of a table of the details."""

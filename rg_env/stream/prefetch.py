@@ -21,8 +21,7 @@ import msgspec
 from rg_env.errors import RunError, counted, in_section
 from rg_env.library.installed_library import read_library
 from rg_env.library.registry import LibraryDescription
-from rg_env.stream.adaptive_weights import Share
-from rg_env.stream.curriculum import Count, Feedback
+from rg_env.stream.curriculum import Count, Feedback, Share
 from rg_env.stream.draws import Draw, Stream, prepare_stream
 from rg_env.stream.evaluation_items import EvaluationItems, wanted_items
 from rg_env.stream.item import Item, ItemMaker

@@ -21,7 +21,7 @@ from rg_env.library.datasets import ANSWER_DEADLINE_S, MAKING_DEADLINE_S
 from rg_env.library.registry import CATEGORIES, LibraryDescription
 from rg_env.reward.extraction import AnswerFormat
 from rg_env.reward.score import DEFAULT_RULES, ScoringRules
-from rg_env.stream.adaptive_weights import FLOOR
+from rg_env.stream.curriculum import FLOOR
 from rg_env.stream.difficulty import LevelSetting
 from rg_env.stream.sampler import training_seeds
 from rg_env.task_rules.rules import MIXTURE

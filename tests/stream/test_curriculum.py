@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rg_env.stream.adaptive_weights import AdaptiveWeights
 from rg_env.stream.curriculum import (
     BAND,
     FAST_STEP,
@@ -17,6 +16,7 @@ from rg_env.stream.curriculum import (
     RECENT_GROUPS,
     START,
     STEP,
+    AdaptiveWeights,
     Feedback,
     TaskHistory,
 )
@@ -164,8 +164,10 @@ def test_the_newest_group_means_are_kept_with_their_levels_and_all_are_counted()
         level = None if number % 2 else number / 40
         history.record_group("gcd", number / 20, level, has_variance=bool(number % 3))
     numbers = range(5, HISTORY_GROUPS + 5)
-    kept = [(n / 20, None if n % 2 else n / 40) for n in numbers]
-    assert history.results("gcd") == kept
+    assert history.history == {"gcd": [n / 20 for n in numbers]}
+    assert history.level_history == {
+        "gcd": [None if n % 2 else n / 40 for n in numbers]
+    }
     assert history.group_counts == {"gcd": HISTORY_GROUPS + 5}
     assert history.variance_counts == {"gcd": 10}
 

@@ -12,8 +12,7 @@ import statistics
 from collections import deque
 from typing import NamedTuple
 
-from rg_env.stream.adaptive_weights import AdaptiveWeights
-from rg_env.stream.curriculum import Curriculum, TaskHistory
+from rg_env.stream.curriculum import AdaptiveWeights, Curriculum, TaskHistory
 
 TARGET = 0.7
 BAND = 0.05
@@ -106,7 +105,7 @@ def run_task(learner, in_flight):
         steps = learner(made_level, made)
         (chance,) = rng.choices([*steps], [*steps.values()])
         means.append(scores(chance, rng) / GROUP_SIZE)
-        progress.record_group(TASK, means[-1], made_level)
+        progress.record_group(TASK, means[-1], made_level, True)
         controller.follow(TASK, progress)
     starts = range(settling, settling + WINDOWS * WINDOW, WINDOW)
     windows = [statistics.fmean(means[start : start + WINDOW]) for start in starts]
