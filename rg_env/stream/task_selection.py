@@ -3,7 +3,7 @@
 The library's `composite` is a mixture, not a task. Naming it stands for the tasks in
 its `datasets` parameter (the library's own format: name, weight, config), or for all
 tasks where none are given, and its weight is shared among them by their weights; its
-items therefore count for the task that made them. A part may be a mixture itself.
+items therefore count for the task that made them.
 """
 
 from __future__ import annotations
@@ -138,12 +138,12 @@ def _chosen_names(library: LibraryDescription, settings: StreamSettings) -> list
 
 def _mixture_choices(
     library: LibraryDescription,
-    field: str,
     weight: float,
     params: Mapping[str, Any],
     left_out: Collection[str],
 ) -> list[TaskChoice]:
     """Return the choices of the tasks in a mixture, which share its weight."""
+    field = f"task_params.{MIXTURE}"
     unknown = set(params) - {"datasets", "size", "seed"}
     if unknown:
         raise unknown_name(field, min(unknown), ["datasets"], "parameter")
@@ -155,12 +155,9 @@ def _mixture_choices(
     choices = []
     for part in [MixturePart(n) for n in library.tasks] if parts is None else parts:
         config = part.config or {}
-        if part.name == MIXTURE:
-            place = f"{field}.{MIXTURE}"
-            choices += _mixture_choices(library, place, part.weight, config, left_out)
-        elif part.name not in library.tasks:
-            raise unknown_name(field, part.name, [*library.tasks, MIXTURE], "task")
-        elif part.name not in left_out:
+        if part.name not in library.tasks:
+            raise unknown_name(field, part.name, library.tasks, "task")
+        if part.name not in left_out:
             # The sampler owns these; in the library's format each dataset has them.
             own = {k: v for k, v in config.items() if k not in ("seed", "size")}
             choices.append(TaskChoice(part.name, part.weight, own))
@@ -202,8 +199,7 @@ def build_selection(
             place = f"task_weights.{name}"
             raise SettingError(f"a weight must be above 0, found {weight!r}", place)
         if name == MIXTURE:
-            field = f"task_params.{MIXTURE}"
-            choices += _mixture_choices(library, field, weight, own, left_out)
+            choices += _mixture_choices(library, weight, own, left_out)
         else:
             choices.append(TaskChoice(name, weight, dict(own)))
     if not choices:
