@@ -16,19 +16,18 @@ from tinker_cookbook import renderers, tokenizer_utils
 from tinker_cookbook.rl import types
 from tinker_cookbook.rl.rollout_strategy import RetryOnFailure, RolloutResult
 
-from rg_env import Item, Tasks, score_async
+from rg_env import Item, Result, Tasks, score_async
 from rg_env.errors import NoScoreError, RunError
 
 
 @dataclasses.dataclass
 class ReasoningGymEnv(types.Env):
-    """One completion of an item: its `text`, and its `value` once it is scored."""
+    """One completion of an item: its `text`, and its `result` once it is scored."""
 
     renderer: renderers.Renderer
     prompt: tinker.ModelInput
     text: str | None = None
-    value: float | None = None
-    parts: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    result: Result | None = None
 
     async def initial_observation(self) -> tuple[types.Observation, Any]:
         """Return the tokens of the prompt and the stop sequences."""
@@ -68,14 +67,13 @@ class ReasoningGymGroup(types.EnvGroupBuilder):
 
     async def scores(self, envs: Sequence[Any]) -> list[float]:
         """Return the scores, shape (G,); raises `NoScoreError` if one is missing."""
-        new = [env for env in envs if env.value is None]
+        new = [env for env in envs if env.result is None]
         results = await score_async(self.item, [env.text for env in new])
         for env, one in zip(new, results, strict=True):
             if one.value is None:
                 raise NoScoreError(f"{self.item.task}: {one.outcome}: {one.reason}")
-            env.value = one.value
-            env.parts = one.parts
-        return [env.value for env in envs]
+            env.result = one
+        return [env.result.value for env in envs]
 
     async def compute_group_rewards(self, trajectory_group: Any, env_group: Any) -> Any:
         """Return scores in [0, 1] with metrics, shape (G,); they move the levels."""
@@ -84,7 +82,8 @@ class ReasoningGymGroup(types.EnvGroupBuilder):
             self.tasks.feedback(self.item, values)
         level = {} if self.item.level is None else {"level": self.item.level}
         return [
-            (e.value, {"right": e.value == 1.0, **e.parts, **level}) for e in env_group
+            (value, {"right": value == 1.0, **env.result.parts, **level})
+            for value, env in zip(values, env_group, strict=True)
         ]
 
     def logging_tags(self) -> list[str]:

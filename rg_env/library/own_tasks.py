@@ -35,9 +35,6 @@ from rg_env.task_rules.table import TABLE
 ClassPlace = tuple[str, str]
 """The name of a module, or the path of its file, and the name of a class in it."""
 
-LOAD = f"{__name__}:load:"
-"""The call of a fork server, to which the order is appended."""
-
 
 def checked(module: str) -> str:
     """Return the name of a module unchanged, or the absolute path of a file.
@@ -114,7 +111,7 @@ def preloads(named: Sequence[str] = ()) -> tuple[str, ...]:
         SettingError: See `registered_here`.
     """
     order = (list(named), registered_here())
-    return (f"{LOAD}{json.dumps(order)}",) if any(order) else ()
+    return (f"{__name__}:load:{json.dumps(order)}",) if any(order) else ()
 
 
 def load(order: str) -> None:
