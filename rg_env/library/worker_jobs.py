@@ -58,15 +58,11 @@ make_entry = datasets.make_entry
 dataset_entry = datasets.dataset_entry
 
 
-def _scorers(
-    task: str, source: str, dataset: Any, rules: ScoringRules
-) -> tuple[ScoreFunction, ScoreFunction]:
-    installed: ScoreFunction = dataset.score_answer
+def _scorer(task: str, source: str, dataset: Any, rules: ScoringRules) -> ScoreFunction:
+    scorer: ScoreFunction = dataset.score_answer
     if source in OWN_TASKS:
-        installed = datasets.checked_scorer(installed)
-    if rules.scorer_fixes:
-        return datasets.corrected_scorer(task, installed), installed
-    return installed, installed
+        scorer = datasets.checked_scorer(scorer)
+    return datasets.corrected_scorer(task, scorer) if rules.scorer_fixes else scorer
 
 
 def _dataset(task: str, params: Any) -> tuple[str, Any]:
@@ -97,10 +93,10 @@ def score_answers(
     """Return a row for `read_rows` for each answer; `_dataset` explains `params`."""
     name, dataset = _dataset(task, params)
     source = source_task(name, entry)
-    scorer, installed = _scorers(name, source, dataset, rules)
+    scorer = _scorer(name, source, dataset, rules)
     fix = rules_of(source).fix
-    is_guarded = scorer == installed or fix is None or not fix.runs_programs
-    score = rules.scoring(source, entry, scorer, is_guarded)
+    runs_programs = rules.scorer_fixes and fix is not None and fix.runs_programs
+    score = rules.scoring(source, entry, scorer, not runs_programs)
 
     def scored(answer: str) -> Score:
         try:
@@ -137,7 +133,7 @@ def scorer_fault(
     """Return the error that a task's scorer raises on an answer, None without one."""
     dataset = datasets.scoring_dataset(task, params)
     try:
-        compare_formats(answer, entry, _scorers(task, task, dataset, rules)[0])
+        compare_formats(answer, entry, _scorer(task, task, dataset, rules))
     except Exception as error:  # noqa: BLE001 - foreign code may raise anything
         return cause_of(error)
     return None
