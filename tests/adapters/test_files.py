@@ -155,15 +155,6 @@ def test_datasets_loads_an_export_with_other_rows_not_the_older_one(tmp_path, fo
         assert rows["score"][:] == scores
 
 
-def test_a_folder_that_is_there_is_refused_and_stays(tmp_path, out):
-    out.mkdir()
-    (out / "mine").touch()
-    new = files.new_export(out, "sft")
-    with pytest.raises(SettingError, match="is there already"), new as export:
-        export.write("train", [ROW])
-    assert [path.name for path in tmp_path.rglob("*")] == ["x", "mine"]
-
-
 def test_the_card_has_the_files_by_split_and_how_they_were_made(out):
     how = {"command": "export sft x"}
     with files.new_export(out, "sft", how=how) as export:

@@ -378,13 +378,6 @@ def test_a_head_without_an_end_is_refused(start):
         assert client.recv(12) == b"HTTP/1.1 400"
 
 
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        (["--host", "0.0.0.0"], "--host 0.0.0.0: other machines would reach"),
-        (["--secret_file", "/none"], "--secret_file /none: No such file"),
-    ],
-)
-def test_nothing_is_served_without_the_secret_that_is_needed(options, reason, capsys):
-    assert run_main(["score-server", "--port=0", *options]) == 2
-    assert reason in capsys.readouterr().err
+def test_nothing_is_served_to_other_machines_without_a_secret(capsys):
+    assert run_main(["score-server", "--port=0", "--host=0.0.0.0"]) == 2
+    assert "--host 0.0.0.0: other machines would reach" in capsys.readouterr().err
