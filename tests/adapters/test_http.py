@@ -231,11 +231,6 @@ def test_a_completion_without_a_score_has_no_remote_reward(start, item, lost_wor
             remote_reward(start(masks=masks), item, "<answer>1</answer>")
 
 
-def test_a_wrong_address_of_the_remote_reward_is_named_at_once(served, item):
-    with pytest.raises(RuntimeError, match=r"no score: .*the query: "):
-        remote_reward(served, item, "", "?thinking=true")
-
-
 # -- who may ask -----------------------------------------------------------------------
 
 
@@ -278,6 +273,7 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
         ("/verify", b'{"response": {"output": []}}', 400),
         ("/verify", b'{"verifier_metadata": {"item": 1}}', 422),
         ("/verify", b'{"verifier_metadata": {"item": {}, "thinking_open": 1}}', 422),
+        ("/reward?thinking=true", b'{"label": {}, "response": ""}', 400),
         ("/feedback", b'{"item": {}, "values": [1.5]}', 400),
         ("/none", b"{}", 404),
     ],

@@ -10,7 +10,6 @@ import pytest
 
 from rg_env import Item, Result, Tasks, outcome_counts, score, score_async
 from rg_env.errors import SettingError
-from rg_env.library import worker_jobs
 from rg_env.reward.score import WRONG_AT_MOST
 from tests.support.hostile_texts import HOSTILE
 from tests.support.parts import REPO_ROOT
@@ -97,13 +96,6 @@ def test_a_thousand_answers_and_megabytes_of_them_have_a_result_each(item):
 @pytest.fixture(autouse=True)
 def nothing_counted(monkeypatch):
     monkeypatch.setattr("rg_env.stream.completion_results._counts", Counter())
-
-
-@pytest.fixture
-def odd_jobs(monkeypatch):
-    """Have workers make and score with the jobs of the tests."""
-    for job in ("make_entry", "score_answers", "prepare_scores"):
-        monkeypatch.setattr(worker_jobs, job, getattr(jobs_for_items, job))
 
 
 @pytest.mark.usefixtures("odd_jobs", "pool")

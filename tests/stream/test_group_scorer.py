@@ -22,13 +22,6 @@ GUARD_S = 60.0
 SHORT_DEADLINE_S = 0.4
 
 
-@pytest.fixture
-def odd_jobs(monkeypatch):
-    """Have workers score with the jobs of the tests."""
-    for job in ("score_answers", "prepare_scores"):
-        monkeypatch.setattr(worker_jobs, job, getattr(jobs_for_items, job))
-
-
 @pytest.mark.processes
 @pytest.mark.usefixtures("odd_jobs")
 @pytest.mark.parametrize(

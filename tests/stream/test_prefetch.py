@@ -3,10 +3,8 @@
 import asyncio
 import json
 
-import jobs_for_items
 import pytest
 
-from rg_env.library import worker_jobs
 from rg_env.reward.score import ScoringRules
 from rg_env.stream.draws import Stream
 from rg_env.stream.prefetch import RunItems
@@ -92,17 +90,11 @@ def test_an_entry_waits_for_the_check_of_its_task_which_may_leave_it_out(with_it
 # -- late items ------------------------------------------------------------------------
 
 
-@pytest.fixture
-def test_entries(monkeypatch):
-    """Make the entries of `jobs_for_items` instead of the library's."""
-    monkeypatch.setattr(worker_jobs, "make_entry", jobs_for_items.make_entry)
-
-
 def sleeping(task, seconds):
     return TaskChoice(task, params={"sleep_s": seconds})
 
 
-@pytest.mark.usefixtures("test_entries")
+@pytest.mark.usefixtures("odd_jobs")
 def test_a_slow_task_does_not_hold_up_the_others_and_comes_when_it_is_ready(with_items):
     async def work(items):
         items.patience_s = 0.05
@@ -114,7 +106,7 @@ def test_a_slow_task_does_not_hold_up_the_others_and_comes_when_it_is_ready(with
     with_items(work, [GOOD, sleeping("lcm", 1.0)], at_once=3)
 
 
-@pytest.mark.usefixtures("test_entries")
+@pytest.mark.usefixtures("odd_jobs")
 def test_no_item_is_overtaken_by_one_that_is_not_needed(with_items):
     async def work(items):
         items.patience_s = 0.05
@@ -135,7 +127,7 @@ def of_few(space):
     return TaskChoice("gcd", params={"space": space})
 
 
-@pytest.mark.usefixtures("test_entries")
+@pytest.mark.usefixtures("odd_jobs")
 @pytest.mark.parametrize(("space", "event"), [(8, "avoided"), (4, "skipped")])
 def test_a_question_of_the_evaluation_is_never_sampled(with_items, space, event):
     kept = {f"gcd {number}" for number in range(4)}
@@ -148,7 +140,7 @@ def test_a_question_of_the_evaluation_is_never_sampled(with_items, space, event)
     with_items(work, [of_few(space), LCM])
 
 
-@pytest.mark.usefixtures("test_entries")
+@pytest.mark.usefixtures("odd_jobs")
 def test_an_entry_that_nobody_can_solve_is_replaced_at_the_same_index(with_items):
     async def work(items):
         made = await taken(items, 12)
@@ -165,7 +157,7 @@ def test_an_entry_that_nobody_can_solve_is_replaced_at_the_same_index(with_items
 # -- resuming --------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("test_entries")
+@pytest.mark.usefixtures("odd_jobs")
 @pytest.mark.parametrize("lookaheads", [(1, 12), (12, 1)])
 def test_a_resumed_stream_samples_what_would_have_come(with_items, lookaheads):
     choices = [of_few(40), LCM]
@@ -187,7 +179,7 @@ def test_a_resumed_stream_samples_what_would_have_come(with_items, lookaheads):
     assert sampled + with_items(resume, choices, lookahead=second) == whole
 
 
-@pytest.mark.usefixtures("test_entries")
+@pytest.mark.usefixtures("odd_jobs")
 @pytest.mark.parametrize(("lookahead", "space"), [(1, 3), (12, 40)])
 def test_what_an_earlier_run_has_sampled_is_passed_over_and_the_rest_stays_the_same(
     with_items, lookahead, space
