@@ -64,18 +64,10 @@ def _text(output: ModelOutput) -> str | None:
     """Return the text of the model with its thinking; None if there is no text."""
     if output.empty or output.error or output.stop_reason == "content_filter":
         return None
-    text = str(output.completion)
     content = output.message.content
     parts = [] if isinstance(content, str) else content
-    thinking = "".join(
-        part.summary or "" if part.redacted else part.reasoning
-        for part in parts
-        if isinstance(part, ContentReasoning)
-    )
-    if not thinking:
-        return text
-    is_cut = not text and output.stop_reason == "max_tokens"
-    return f"<think>{thinking}{'' if is_cut else '</think>'}{text}"
+    thinking = [part.text for part in parts if isinstance(part, ContentReasoning)]
+    return "".join([*thinking, output.completion])
 
 
 @task  # type: ignore[untyped-decorator]

@@ -12,13 +12,7 @@ import pytest
 pytest.importorskip("inspect_ai")
 
 from inspect_ai.log import read_eval_log
-from inspect_ai.model import (
-    ChatCompletionChoice,
-    ChatMessageAssistant,
-    ContentReasoning,
-    ModelName,
-    ModelOutput,
-)
+from inspect_ai.model import ModelName, ModelOutput
 from inspect_ai.scorer import Target
 from inspect_ai.solver import TaskState
 
@@ -105,15 +99,6 @@ def test_what_has_no_score_is_unscored_and_no_0(items):
     assert math.isnan(lost.value)
     assert lost.answer == "1"
     assert lost.explanation.startswith("unmatched: gcd")
-
-
-def test_thinking_that_was_cut_off_is_no_answer():
-    (sample,) = reasoning_gym("gcd", 1).dataset
-    content = [ContentReasoning(reasoning=f"<answer>{sample.target}</answer>")]
-    message = ChatMessageAssistant(content=content)
-    cut = ChatCompletionChoice(message=message, stop_reason="max_tokens")
-    found = scored(sample, ModelOutput(model="p", choices=[cut]))
-    assert (found.value, found.explanation) == (0.0, "unfinished_thinking")
 
 
 def test_the_items_of_a_preset_are_its_samples():
