@@ -119,9 +119,9 @@ class ShippedScales:
     scales: Mapping[str, Scale]
 
 
-def load_shipped(path: Path = TABLE) -> ShippedScales:
-    """Load a table that `tools/make_scales.py` wrote."""
-    table = json.loads(path.read_text(encoding="utf-8"))
+def load_shipped() -> ShippedScales:
+    """Load the table that `tools/make_scales.py` wrote."""
+    table = json.loads(TABLE.read_text(encoding="utf-8"))
     rows = {task: {"task": task, **row} for task, row in table["tasks"].items()}
     scales = msgspec.convert(rows, dict[str, Scale])
     return ShippedScales(table["library_version"], scales)

@@ -21,7 +21,6 @@ from rg_env.library.datasets import ANSWER_DEADLINE_S, MAKING_DEADLINE_S
 from rg_env.library.registry import CATEGORIES, LibraryDescription
 from rg_env.reward.extraction import AnswerFormat
 from rg_env.reward.score import DEFAULT_RULES, ScoringRules
-from rg_env.stream.curriculum import FLOOR
 from rg_env.stream.difficulty import LevelSetting
 from rg_env.stream.sampler import training_seeds
 from rg_env.task_rules.rules import MIXTURE
@@ -55,7 +54,6 @@ class StreamSettings:
         default_factory=dict
     )
     task_choice: TaskChoosing = "weighted"
-    adaptive_floor: float = FLOOR
     complexity_mode: LevelSetting = None
     task_levels: Mapping[str, LevelSetting] = dataclasses.field(default_factory=dict)
     seed: int = 0
