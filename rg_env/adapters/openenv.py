@@ -19,7 +19,6 @@ from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import Action, ConcurrencyConfig, Observation, State
 from pydantic import Field
 
-from rg_env.errors import shown
 from rg_env.stream.completion_results import UNMATCHED, score
 from rg_env.stream.item import Item
 from rg_env.stream.prefetch import MAX_FAILURES_IN_A_ROW, NoItemsError
@@ -79,15 +78,7 @@ class ReasoningGymEnvironment(
     def reset(
         self, seed: int | None = None, episode_id: str | None = None, **others: Any
     ) -> ReasoningGymObservation:
-        """Begin an episode with an item.
-
-        Raises:
-            HTTPException: The seed is invalid.
-            Exception: See `Tasks.at`.
-        """
-        given: object = seed  # anything in a session
-        if given is not None and not (isinstance(given, int) and given >= 0):
-            raise HTTPException(422, f"seed: a number from 0 on, found {shown(given)}")
+        """Begin an episode with an item; raises as `Tasks.at`."""
         # If no item can be made at a position, the next one is used.
         places = self._places if seed is None else itertools.count(seed)
         some = map(self._tasks.at, itertools.islice(places, MAX_FAILURES_IN_A_ROW))
