@@ -258,10 +258,7 @@ def corrected_scorer(task: str, library_score: ScoreFunction) -> ScoreFunction:
     if fix is None:
         return library_score
 
-    def score(answer: Any, entry: Entry) -> Any:
-        # The library calls its scorers with None if a model gave no answer.
-        if not isinstance(answer, str):
-            return library_score(answer, entry)
+    def score(answer: str, entry: Entry) -> Any:
         return fix.score(
             answer, entry, lambda text: as_unit(library_score(text, entry))
         )
