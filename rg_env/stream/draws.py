@@ -9,7 +9,7 @@ the item is drawn.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rg_env.errors import SettingError
@@ -147,7 +147,6 @@ async def prepare_stream(
     choices = build_selection(library, settings)
     names = sorted({choice.task for choice in choices})
     own = [(choice.task, dict(choice.params)) for choice in choices if choice.params]
-    await _check_params(pool, own)
     scales, unscaled = await read_scales(pool, library, names)
     unscaled |= {task: scale.note for task, scale in scales.items() if scale.is_dead}
     rules = build_rules(
@@ -164,18 +163,13 @@ async def prepare_stream(
         if rules[task].mode != "default"
         for step in usable[task].steps
     ]
-    await _check_params(pool, at_steps)
+    rejected = await pool.run(
+        worker_jobs.rejected_params, own + at_steps, deadline_s=DEADLINE_S
+    )
+    if rejected is not None:
+        task, reason = rejected
+        raise SettingError(reason, f"task_params.{task}")
     feedback.curriculum.limit({task: rules[task].bounds for task in usable})
     feedback.moving = {task for task in usable if rules[task].mode == "curriculum"}
     difficulty = Difficulty(usable, rules, feedback.curriculum)
     return Stream(choices, settings, difficulty, feedback.adaptive)
-
-
-async def _check_params(
-    pool: WorkerPool, given: Sequence[tuple[str, Mapping[str, Any]]]
-) -> None:
-    job = worker_jobs.rejected_params
-    rejected = await pool.run(job, given, deadline_s=DEADLINE_S)
-    if rejected is not None:
-        task, reason = rejected
-        raise SettingError(reason, f"task_params.{task}")

@@ -84,23 +84,21 @@ class Preset:
                 self.name,
                 ", ".join(changed),
             )
-        return [
-            [build_item(**self._fields(task, number))]
-            for task in names
-            for number in range(SIZE)
-        ]
-
-    def _fields(self, task: str, number: int) -> dict[str, Any]:
-        # Most entries depend on the sum of seed and index alone.
-        is_whole = rules_of(task).is_rebuilt
-        return {
-            "task": task,
-            "params": self.params[task],
-            "seed": SEED if is_whole else SEED + number,
-            "index": number,
-            "size": SIZE if is_whole else 1,
-            "published": True,
-        }
+        specs: list[Attempts] = []
+        for task in names:
+            # Most entries depend on the sum of seed and index alone.
+            is_whole = rules_of(task).is_rebuilt
+            for number in range(SIZE):
+                item = build_item(
+                    task=task,
+                    params=self.params[task],
+                    seed=SEED if is_whole else SEED + number,
+                    index=number,
+                    size=SIZE if is_whole else 1,
+                    published=True,
+                )
+                specs.append([item])
+        return specs
 
 
 @functools.cache
