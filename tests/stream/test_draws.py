@@ -50,15 +50,6 @@ def test_a_level_set_from_outside_holds_in_every_mode_from_then_on(mode):
     assert set(levels_of(source)) == {0.8}
 
 
-def test_seeds_do_not_depend_on_levels_or_weights():
-    adaptive = AdaptiveWeights()
-    for _ in range(30):
-        adaptive.record("gcd", False)
-    other = stream(difficulty(), adaptive)
-    seeds = [[item.seed for item in items(source)] for source in (stream(), other)]
-    assert seeds[0] == seeds[1]
-
-
 @pytest.mark.parametrize("num_shards", [2, 3, 7])
 def test_shards_part_the_stream_without_gap_or_overlap(num_shards):
     shards = [
