@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
-import json
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+import msgspec
 import yaml
 
 from rg_env.errors import RunError, SettingError
@@ -109,9 +109,9 @@ class Export:
     @contextlib.contextmanager
     def _writer(self, path: Path) -> Iterator[Callable[[list[Row]], object]]:
         if self._form == "jsonl":
-            encode = json.JSONEncoder(ensure_ascii=False).encode
-            with path.open("w", encoding="utf-8") as file:
-                yield lambda rows: file.writelines(f"{encode(row)}\n" for row in rows)
+            encoder = msgspec.json.Encoder()
+            with path.open("wb") as file:
+                yield lambda rows: file.write(encoder.encode_lines(rows))
             return
         import pyarrow
         from pyarrow.parquet import ParquetWriter
@@ -327,20 +327,22 @@ def sft_rows(
         best = sorted(good, key=lambda sample: -(sample.score or 0.0))[:most]
         left_out["completions that were not chosen"] += len(some) - len(best)
         for sample in best:
-            talk = _message("user", sample.question)
-            talk += _message("assistant", sample.row["completion"])
-            if system := sample.row.get("system"):
-                talk = _message("system", system) + talk
+            texts = {
+                "system": sample.row.get("system"),
+                "user": sample.question,
+                "assistant": sample.row["completion"],
+            }
+            # A lone surrogate, which no file can contain, becomes a question mark.
+            talk = [
+                {"role": role, "content": text.encode(errors="replace").decode()}
+                for role, text in texts.items()
+                if text
+            ]
             yield {"messages": talk, "score": sample.score, **_item(sample)}
 
 
 def _prompt_of(sample: Sample) -> tuple[str, str | None, str]:
     return sample.task, sample.row.get("system"), sample.question
-
-
-def _message(role: str, text: str) -> list[Row]:
-    # A lone surrogate, which no file can contain, becomes a question mark.
-    return [{"role": role, "content": text.encode(errors="replace").decode()}]
 
 
 def _item(sample: Sample) -> Row:
@@ -351,6 +353,7 @@ def _item(sample: Sample) -> Row:
     built_in = built_in_prompt(sample.row.get("answer_format", "tags"))
     own = {} if system == built_in else {"system_prompt": system}
     try:
-        return _whole(Item.from_json(json.dumps(saved | own | {"task": sample.task})))
+        whole = {"task": sample.task, **saved, **own}
+        return _whole(Item.from_json(msgspec.json.encode(whole)))
     except ValueError:
         return {"task": sample.task, "level": None, "item": None}
