@@ -32,11 +32,7 @@ from rg_env.stream.completion_results import Result
 from rg_env.stream.curriculum import AdaptiveWeights, Count, Feedback, LevelChange
 from rg_env.stream.difficulty import LevelSetting, level_setting
 from rg_env.stream.draws import Stream, prepare_stream
-from rg_env.stream.evaluation_items import (
-    evaluation_specs,
-    items_digest,
-    load_preset,
-)
+from rg_env.stream.evaluation_items import evaluation_specs, items_digest, load_preset
 from rg_env.stream.item import Item, ItemMaker
 from rg_env.stream.prefetch import (
     LOOKAHEAD,
@@ -272,8 +268,8 @@ class Tasks:
         names = [attempts[0].task for attempts in wanted]
         with ThreadPoolExecutor() as threads:  # keeps all workers busy
             items = list(filter(None, threads.map(self._made, names, wanted)))
-        digest = self.digest(items)
-        logger.info("%d evaluation items with digest %s", len(items), digest)
+        text = "%d evaluation items with digest %s"
+        logger.info(text, len(items), self.digest(items))
         return items
 
     def digest(self, items: Iterable[Item]) -> str:
