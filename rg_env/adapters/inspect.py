@@ -78,7 +78,7 @@ def reasoning_gym(
     level: float | None = None,
     preset: str | None = None,
     *,
-    categories: str | Sequence[str] | None = None,
+    categories: str | Sequence[str] = (),
     exclude: str | Sequence[str] = (),
     params: Mapping[str, Mapping[str, Any]] | None = None,
     system_prompt: str | None = None,
@@ -112,7 +112,7 @@ def reasoning_gym(
         raise not_allowed("system_prompt", system_prompt, why)
     stream = Tasks(
         *_names(tasks),
-        categories=None if categories is None else _names(categories),
+        categories=_names(categories) or None,
         exclude=_names(exclude),
         params=params,
         system_prompt=system_prompt,
@@ -126,7 +126,7 @@ def reasoning_gym(
     return Task(
         dataset=MemoryDataset(samples),
         solver=generate(),
-        scorer=item_score(thinking_open, _names(task_modules)),
+        scorer=item_score(thinking_open, task_modules),
         metadata={"items_digest": stream.digest(items)},
     )
 
