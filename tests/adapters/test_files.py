@@ -84,10 +84,9 @@ def test_items_are_those_of_the_stream_and_of_the_evaluation(out):
         rows = rows_of(out, split)
         assert [Item.from_json(row["item"]) for row in rows] == items
         for number, (row, item) in enumerate(zip(rows, items, strict=True)):
-            assert row["number"] == number
-            assert (row["task"], row["seed"]) == (item.task, item.seed)
-            assert (row["level"], row["gold"]) == (item.level, item.gold)
-            assert (row["question"], row["prompt"]) == (item.question, item.messages)
+            names = ("task", "seed", "level", "question", "gold")
+            assert [row[n] for n in names] == [getattr(item, n) for n in names]
+            assert (row["number"], row["prompt"]) == (number, item.messages)
             assert row["category"] in ("arithmetic", "algebra")
 
 

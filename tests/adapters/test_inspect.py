@@ -68,9 +68,9 @@ def test_each_score_is_that_of_the_library_with_answer_and_outcome(log, items):
     wanted = [score(i, [t])[0] for i, t in zip(items, texts, strict=True)]
     found = [sample.scores["item_score"] for sample in log.samples]
     assert [one.value for one in found] == [1.0, 0.0, 0.0, 1.0]
-    assert [one.value for one in found] == [one.value for one in wanted]
-    assert [one.answer for one in found] == [one.answer for one in wanted]
-    assert [one.explanation for one in found] == [one.outcome for one in wanted]
+    assert [(one.value, one.answer, one.explanation) for one in found] == [
+        (one.value, one.answer, one.outcome) for one in wanted
+    ]
     metrics = log.results.scores[0].metrics
     assert metrics["mean"].value == 0.5
     assert 0 < metrics["lower"].value < 0.5 < metrics["upper"].value < 1
