@@ -47,14 +47,6 @@ from rg_env.workers.worker_pool import WorkerPool, default_pool_size, run_blocki
 
 logger = logging.getLogger(__name__)
 
-_ARGUMENTS = {
-    "exclude_tasks": "exclude",
-    "task_levels": "levels",
-    "task_params": "params",
-    "task_weights": "weights",
-}
-"""Setting to the argument of `Tasks`, where their names differ."""
-
 
 class _Place(msgspec.Struct):
     position: Count
@@ -291,8 +283,10 @@ class Tasks:
                         self._prepare, shared_pool(self.task_modules)
                     )
                 except SettingError as error:
-                    name, dot, rest = error.field.partition(".")
-                    field = f"{_ARGUMENTS.get(name, name)}{dot}{rest}"
+                    # The argument for `task_params` is called `params`, and so on.
+                    field = error.field.removeprefix("task_")
+                    if field == "exclude_tasks":
+                        field = "exclude"
                     raise SettingError(error.reason, field) from error
             return self._stream
 
@@ -301,10 +295,9 @@ class Tasks:
         library = await read_library(pool)
         stream = await prepare_stream(pool, library, settings, self._feedback)
         left_out = self._maker.left_out
-        for task in stream.task_names:
+        for task in sorted({*stream.task_names}.difference(TASKS)):
             params = settings.task_params.get(task, {})
-            fault = None if task in TASKS else await item_fault(pool, task, params)
-            if fault is not None:
+            if fault := await item_fault(pool, task, params):
                 left_out[task] = fault
                 logger.warning("task %s is left out: %s", task, fault)
         if left_out.keys() >= set(stream.task_names):
