@@ -60,13 +60,6 @@ def test_results_within_the_band_move_nothing(means):
     assert not any(score(run_of(), *means))
 
 
-@given(MEANS)
-def test_a_level_moves_towards_the_target_by_no_more_than_the_fast_step(means):
-    for change in filter(None, score(run_of(), *means)):
-        assert (change.new > change.old) == (change.accuracy > 0.7)
-        assert abs(change.new - change.old) <= FAST_STEP + 1e-9
-
-
 @pytest.mark.parametrize(
     ("level", "mean", "step"),
     [
