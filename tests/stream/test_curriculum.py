@@ -48,13 +48,6 @@ def score(run, *means, at=None):
     ]
 
 
-@given(MEANS, st.tuples(LEVELS, LEVELS).map(sorted))
-def test_results_never_move_a_level_out_of_its_bounds(means, bounds):
-    run = run_of(bounds=tuple(bounds))
-    score(run, *means)
-    assert bounds[0] <= level_of(run) <= bounds[1]
-
-
 @given(st.lists(st.floats(0.7 - BAND, 0.7 + BAND), max_size=30))
 def test_results_within_the_band_move_nothing(means):
     assert not any(score(run_of(), *means))
