@@ -347,7 +347,7 @@ def _prompt_of(sample: Sample) -> tuple[str, str | None, str]:
 
 def _item(sample: Sample) -> Row:
     """Return the columns of the item; its JSON is null if it cannot be made again."""
-    names = ("seed", "params", "level", "answer_format")
+    names = ("seed", "params", "level", "answer_format", "partial_credit")
     saved = {name: sample.row[name] for name in names if name in sample.row}
     system = sample.row.get("system")
     built_in = built_in_prompt(sample.row.get("answer_format", "tags"))

@@ -58,6 +58,7 @@ KEPT = (
     "model",
     "level",
     "answer_format",
+    "partial_credit",
     "formats",
     "normalized",
     "reward",

@@ -195,6 +195,8 @@ class Group:
         origin = {name: getattr(item, name) for name in names}
         if item.answer_format != "tags":
             origin["answer_format"] = item.answer_format
+        if not item.partial_credit:
+            origin["partial_credit"] = False
         return {**origin, "params": dict(item.params)}
 
     @property

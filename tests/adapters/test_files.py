@@ -10,6 +10,7 @@ import yaml
 from rg_env import Item, Tasks, score
 from rg_env.adapters import files
 from rg_env.errors import SettingError
+from rg_env.run.group import Group
 from rg_env.stream.item import ItemMaker
 
 pytestmark = pytest.mark.usefixtures("own_pool")
@@ -238,15 +239,15 @@ def test_completions_of_evaluation_items_are_refused_unless_asked_for(tmp_path, 
 
 @pytest.mark.processes
 def test_the_item_of_a_row_scores_its_completion_again(tmp_path):
-    item = next(Tasks("gcd", levels="random"))
+    item = next(Tasks("gcd", levels="random", partial_credit=False))
     talk = [*item.messages, {"role": "assistant", "content": f"<answer>{item.gold}"}]
     talk[-1]["content"] += "</answer>"
-    line = {"task": "gcd", "seed": item.seed, "level": item.level, "score": 1.0}
-    line |= {"params": dict(item.params), "messages": talk}
-    (row,), _ = exported(tmp_path, line)
+    line = {"task": "gcd", "score": 1.0, "messages": talk}
+    (row,), _ = exported(tmp_path, line | Group(item, dataset=item).origin)
     assert row["item"] and row["level"] == item.level
     found = Item.from_json(row["item"])
     assert found.messages == row["messages"][:-1]
+    assert found.partial_credit is False
     (result,) = score(found, [row["messages"][-1]["content"]])
     assert result.value == row["score"]
 
