@@ -37,6 +37,9 @@ os.environ.update(
     HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", WANDB_MODE="disabled"
 )
 
+# Tables are as in a pipe, although xdist tells its workers the width of a terminal.
+os.environ.pop("COLUMNS", None)
+
 # On a busy machine an example may take long, which is no fault of what it tries.
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
