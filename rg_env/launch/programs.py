@@ -233,6 +233,8 @@ class Plan:
                 f"launch.model: {self.policy} has no model, and none is set; set the"
                 " model that the training begins with"
             )
+        if not self.python.is_file():
+            raise SettingError(f"launch.python: {self.python} is no file")
         if self.starts_server and not self.python.with_name("vllm").is_file():
             raise SettingError(
                 f"launch.python: {self.python} has no vLLM; name the Python of an"
@@ -333,7 +335,12 @@ def taken(plan: Plan) -> Iterator[None]:
     with path.open("r+", encoding="utf-8") as file:
         if try_lock(file.fileno()) is False:
             raise SettingError(f"launch.folder: {folder} has another launch that runs")
-        before = (yaml.safe_load(file) or {}).get("launch", {}).get("model")
+        try:
+            before = (yaml.safe_load(file) or {}).get("launch", {}).get("model")
+        except (yaml.YAMLError, AttributeError) as error:
+            raise SettingError(
+                f"launch.folder: {path} is damaged; remove it"
+            ) from error
         # If the model could not be loaded, no run has begun.
         has_begun = plan.policy.is_dir() or plan.checkpoints.is_dir()
         if has_begun and None not in (before, model) and before != model:

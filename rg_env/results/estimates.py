@@ -176,7 +176,8 @@ def estimates(
     n = pl.col("n")
     total = pl.col("total")
     number = pl.len().over(part)
-    middle = (total.sum() / n.sum()).over(part)
+    mean = total.sum() / n.sum()
+    middle = pl.when(number > 1).then(mean.over(part)).otherwise(mean.over(by))
     sums = (
         table.select(
             *by,
@@ -192,7 +193,7 @@ def estimates(
         .with_columns(off=(total - n * middle) ** 2 * number / (number - 1).clip(1))
         .group_by(by, maintain_order=True)
         .agg(
-            (total.sum() / n.sum()).alias("mean"),
+            mean.alias("mean"),
             (pl.col("off").sum() / n.sum() ** 2).alias("variance"),
             n.sum().cast(pl.Int64),
             pl.len().alias("clusters"),

@@ -298,15 +298,16 @@ class RescoredFile(LineFile):
         """
         self.open()
         self._done = set()
-        versions = set()
+        what = f"{shown(str(self.path))} is not of reasoning-gym {version}"
+        other = SettingError(f"--out: {what}; choose another file")
         sources = Sources([self.path])
         for sample in sources.samples():
-            versions.add(sample.row.get("reasoning_gym"))
+            if sample.row.get("reasoning_gym") != version:
+                raise other
             self._done.add((sample.row["source"], sample.row["place"]))
             yield sample
-        if (versions or sources.unread) and versions != {version}:
-            what = f"{shown(str(self.path))} is not of reasoning-gym {version}"
-            raise SettingError(f"--out: {what}; choose another file")
+        if sources.unread and not self._done:
+            raise other
 
     def missing(self, samples: Iterable[Sample]) -> Iterator[Sample]:
         """Yield the samples that it does not hold."""

@@ -118,7 +118,7 @@ def _talk(messages: object) -> Row:
 
 
 def _origin(row: Row) -> Row:
-    if "dataset" in row:
+    if row.get("dataset") is not None:
         return {"dataset": dict(row["dataset"]), "index": row.get("index")}
     params = dict(row.get("params") or {})
     seed = row.get("seed")

@@ -141,8 +141,9 @@ def build(section: str, model: type[BaseModel], values: Mapping[str, Any]) -> An
     except ValidationError as error:
         faults = error.errors(include_url=False)
         fault = max(faults, key=lambda each: len(each["loc"]))
-        # pydantic adds parts such as `[key]` and `list[str]`.
-        place = ".".join(str(part) for part in fault["loc"] if "[" not in str(part))
+        # pydantic adds parts such as `[key]`, `list[str]` and `constrained-str`.
+        parts = (part for part in map(str, fault["loc"]) if not {*"[-"} & {*part})
+        place = ".".join(parts)
         if fault["type"] == "value_error":  # one of our checks
             why = str(fault["ctx"]["error"])
         elif fault["loc"][0] in SECRET:

@@ -101,7 +101,7 @@ def test_an_answer_that_no_scorer_gave_a_score_is_tried_again(
 
 @pytest.mark.parametrize(
     "text",
-    ["what I learned", "[1]\n", '{"task": "x", "answer": "", "scores": {}}\n'],
+    ["what I learned", "[1]\n", '{"task": "x", "answer": ""}\n'],
 )
 def test_a_file_that_holds_something_else_is_left_as_it_is(own, tmp_path, capsys, text):
     out = tmp_path / "notes.txt"

@@ -12,7 +12,8 @@ API, SERVER = "http://127.0.0.1:8001", "http://127.0.0.1:9001"
 
 
 def plan(place, *, env=(), openai=(), numbers=(), **settings):
-    (place / "vllm").touch()
+    for program in ("python", "vllm"):
+        (place / program).touch()
     sizes = {"group_size": 8, "batch_size": 64, "max_token_length": 512}
     given = {
         "folder": f"{place}/run",
@@ -77,7 +78,7 @@ numbers: {total_steps: -1}      | env.total_steps
 numbers: {batch_size: 60}       | env.batch_size: 60 is no multiple
 openai: {base_url: simulated}   | openai.base_url: .* simulated
 model: null                     | launch.model
-python: /no/such/python         | launch.python: /no/such/python has no vLLM
+python: /no/such/python         | launch.python: /no/such/python is no file
 """
 """A setting of a plan, and what the sentence says."""
 
@@ -96,6 +97,14 @@ def test_two_launches_do_not_share_a_folder(tmp_path):
         taken(plan(tmp_path)),
     ):
         pass
+
+
+@pytest.mark.parametrize("text", ["env: [", "- a"])
+def test_a_folder_with_damaged_settings_is_refused(tmp_path, text):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "serve.yaml").write_text(text)
+    with pytest.raises(SettingError, match=r"serve\.yaml is damaged"):
+        taken(plan(tmp_path)).__enter__()
 
 
 def test_nobody_else_reads_the_settings_which_may_hold_keys(tmp_path):

@@ -53,10 +53,11 @@ def plain_variance(samples):
     parts = [[*items.values()] for items in tasks.values() if len(items) > 1]
     alone = [*itertools.chain(*(i.values() for i in tasks.values() if len(i) == 1))]
     parts += [alone] if alone else []
+    mean = fmean(s.score for s in samples)
     squares = 0.0
     for items in parts:
         n = len(items)
-        middle = fmean(itertools.chain(*items))
+        middle = fmean(itertools.chain(*items)) if n > 1 else mean
         off = sum((sum(item) - len(item) * middle) ** 2 for item in items)
         squares += off * n / max(1, n - 1)
     return squares / len(samples) ** 2, sum(map(len, parts)) - len(parts)
