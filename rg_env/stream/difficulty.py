@@ -149,6 +149,16 @@ class Difficulty:
         rule = self.rules[task] if task in self.scales else LevelRule()
         return rule.low if rule.mode == "fixed" else None
 
+    def expected_ms(self, task: str, level: float | None) -> float:
+        """Return about how long an item takes to make; 0 where nothing is known."""
+        if task not in self.scales:
+            return 0.0
+        scale = self.scales[task]
+        steps = list(scale.steps)
+        if level is not None:
+            steps = [scale.step_at(level, mix) for mix in (0, 1)]
+        return max(step.item_ms or 0.0 for step in steps)
+
     def params_at(self, task: str, level: float | None, seed: int) -> dict[str, Any]:
         """Return the dataset parameters of a level that differ from the defaults.
 

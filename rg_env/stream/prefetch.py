@@ -13,6 +13,7 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection
+from contextlib import nullcontext
 from typing import Any
 
 import msgspec
@@ -32,6 +33,7 @@ logger = logging.getLogger(__name__)
 
 LOOKAHEAD = 64  # items made ahead: a slow one is hidden as long as these last
 MAX_FAILURES_IN_A_ROW = 200
+SLOW_MS = 50.0  # expected time to make an item
 
 # How long a run waits for its next item before others overtake it: for as long, a place
 # in which the inference server could work stays empty.
@@ -100,8 +102,10 @@ class PrefetchedItems:
         self.stream = stream
         self._make = make
         self._lookahead = lookahead
-        # Items do not take the last worker, which scores.
-        self._places = asyncio.Semaphore(max(1, stream.settings.worker_count - 1))
+        workers = stream.settings.worker_count
+        self._places = asyncio.Semaphore(workers)
+        # A slow item does not take the last worker, which scores.
+        self._slow_places = asyncio.Semaphore(max(1, workers - 1))
         self._turn = asyncio.Lock()
         self._drawn = 0
         self._ahead: list[PrefetchedItem] = []
@@ -157,7 +161,9 @@ class PrefetchedItems:
 
     async def _made(self, draw: Draw) -> Item | None:
         """Make an item while there is a place, again if its workers are lost."""
-        async with self._places:
+        expected_ms = self.stream.difficulty.expected_ms(draw.task, draw.level)
+        slow_place = self._slow_places if expected_ms > SLOW_MS else nullcontext()
+        async with slow_place, self._places:
             for pause_s in PAUSES_S:
                 try:
                     return await self._make(draw)
