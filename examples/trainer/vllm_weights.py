@@ -170,7 +170,10 @@ class VllmWeights:
             raise TrainingError(
                 f"{self.url}{path} has status {reply.status_code} {reply.text[:300]}"
             )
-        return reply.json() if reply.content else {}
+        try:
+            return reply.json() if reply.content else {}
+        except ValueError as error:
+            raise TrainingError(f"{self.url}{path} is no page of vLLM") from error
 
     def _send(
         self, path: str, body: Any = None, timeout_s: float = TIMEOUT_S

@@ -13,6 +13,7 @@ from atroposlib.envs.base import BaseEnv
 from rg_env.errors import RunError
 from rg_env.results.result_file import env_settings
 from rg_env.run.dumps import Dumps
+from rg_env.run.group import listed
 from rg_env.run.metrics import Metrics
 from rg_env.stream.curriculum import Feedback
 
@@ -59,12 +60,13 @@ class Reporting(BaseEnv):
             return
         wanted = self.config.num_rollouts_per_group_for_logging
         most = None if wanted == -1 else wanted
-        tokens = scored_data["tokens"][:most]
-        texts = await asyncio.to_thread(self.tokenizer.batch_decode, tokens)
-        gold = str(scored_data.get("gold_answer", ""))
-        task = str(scored_data.get("task", ""))
-        pairs = zip(texts, scored_data["scores"][:most], strict=True)
-        self.rollouts_for_wandb.append([(*pair, gold, task) for pair in pairs])
+        for group in listed(scored_data):
+            tokens = group["tokens"][:most]
+            texts = await asyncio.to_thread(self.tokenizer.batch_decode, tokens)
+            gold = str(group.get("gold_answer", ""))
+            task = str(group.get("task", ""))
+            pairs = zip(texts, group["scores"][:most], strict=True)
+            self.rollouts_for_wandb.append([(*pair, gold, task) for pair in pairs])
         excess = len(self.rollouts_for_wandb) - self.config.num_rollouts_to_keep
         del self.rollouts_for_wandb[: max(0, excess)]
 

@@ -116,7 +116,7 @@ class WorkerPool:
     def _begin(self) -> None:
         """Start without workers and calls, also in a forked child."""
         self._fork_server = ForkServer(self._preload, self._memory_limit_bytes)
-        self._close_lock = threading.Lock()
+        self._close_lock = threading.RLock()  # a callback of a failed call may close
         self._lock = threading.Lock()  # guards the attributes below, and _closed
         self._waiting = deque[Call]()
         self._threads = [
@@ -285,7 +285,8 @@ class _Thread:
     def close(self) -> None:
         """End the thread after the fork server is closed."""
         self._inbox.put(None)
-        if self._thread.ident is not None:
+        # A callback of the last future may close the pool in this thread.
+        if self._thread.ident not in (None, threading.get_ident()):
             self._thread.join(JOIN_LIMIT_S)
 
     def _live(self) -> None:

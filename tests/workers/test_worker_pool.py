@@ -102,6 +102,17 @@ def test_close_during_preloading_does_not_wait_for_it(tmp_path, monkeypatch):
         call.result()
 
 
+def test_pool_can_be_closed_by_the_callback_of_a_call_that_closing_refuses():
+    pool = WorkerPool(1)
+    pool.submit(time.sleep, 60, deadline_s=LONG_S)
+    waiting = pool.submit(math.sqrt, 4.0, deadline_s=LONG_S)
+    waiting.add_done_callback(lambda _: pool.close())
+    closing = threading.Thread(target=pool.close, daemon=True)
+    closing.start()
+    closing.join(20)
+    assert not closing.is_alive()
+
+
 def test_repeated_pools_leak_no_handle_and_no_thread():
     def open_and_close():
         with new_pool(2) as pool:
