@@ -41,7 +41,7 @@ def test_a_disk_that_is_full_in_the_middle_of_a_row_keeps_the_rows_whole(tmp_pat
     assert [r["task"] for r in read_groups(writer.path)] == ["first", "third"]
 
 
-def test_the_settings_come_beside_the_first_row_and_not_without_one(tmp_path):
+def test_the_settings_come_beside_the_first_row_of_a_file_and_not_without_one(tmp_path):
     writer = writer_in(tmp_path)
     assert writer.resume("seed: 1\n", 2) == (set(), [])
     beside = settings_path(writer.path)
@@ -51,6 +51,9 @@ def test_the_settings_come_beside_the_first_row_and_not_without_one(tmp_path):
     beside.write_text("as they were")
     writer.write({"task": "second"})
     assert beside.read_text() == "as they were"
+    writer.path.unlink()
+    writer.write({"task": "third"})
+    assert beside.read_text() == "seed: 1\n"
     writer.close()
 
 
