@@ -11,7 +11,7 @@ from rg_env.inference.connection import RequestFailedError, refusal
 from rg_env.inference.servers import Outage
 from rg_env.run.group import Group
 from rg_env.stream.group_scorer import ScoringUnavailableError
-from tests.support.parts import ENTRY_OF_FOUR, NOWHERE, Exact, build_env, until
+from tests.support.parts import ENTRY_OF_FOUR, NOWHERE, Exact, build_env
 from tests.support.real_api import SIZE, EndsError, group
 
 ITEM = ([{"role": "user", "content": "2 + 2?"}], ENTRY_OF_FOUR, Exact())
@@ -87,9 +87,7 @@ def worked_on(query=answered, score=NO_VARIANCE, cls=ReasoningGymEnv):
         (answered, giving(group()), "sent", []),
         (answered, NO_VARIANCE, "zero_variance", []),
         (giving(FAILED), NO_VARIANCE, "unanswered", [ITEM]),
-        (giving(KeyError("x")), NO_VARIANCE, "failed", [ITEM]),
         (answered, giving(BROKEN), "unscored", [ITEM]),
-        (answered, giving(KeyError("x")), "failed", [ITEM]),
     ],
 )
 def test_a_group_ends_once_and_a_lost_one_is_sampled_again(query, score, ending, left):
@@ -129,18 +127,14 @@ def test_rollouts_that_a_hook_adds_or_sends_without_their_item_end_as_well():
     assert worked_on(cls=Own) == ({"sent": SIZE}, [])
 
 
-def test_hooks_that_are_called_from_elsewhere_work_on_a_group_of_their_own():
-    async def run():
-        async with environment(giving(FAILED)) as env:
-            found = await env.collect_trajectories(ITEM)
-            env._send_scored_data_to_api = giving(None)
-            env.ledger.query(SIZE)
-            await env.handle_send_to_api(group())
-            return found, dict(env.ledger.outcomes), env.ledger.in_flight
-
-    found, outcomes, in_flight = asyncio.run(run())
-    assert found == (None, [ITEM]) and in_flight == 0
-    assert outcomes == {"unanswered": SIZE, "sent": SIZE}
+async def test_hooks_that_are_called_from_elsewhere_work_on_a_group_of_their_own():
+    async with environment(giving(FAILED)) as env:
+        assert await env.collect_trajectories(ITEM) == (None, [ITEM])
+        env._send_scored_data_to_api = giving(None)
+        env.ledger.query(SIZE)
+        await env.handle_send_to_api(group())
+        assert env.ledger.outcomes == {"unanswered": SIZE, "sent": SIZE}
+        assert env.ledger.in_flight == 0
 
 
 async def test_a_hook_that_queries_twice_at_once_has_each_rollout_counted_once():
@@ -168,41 +162,23 @@ async def test_an_outage_costs_an_item_no_try():
 # -- groups of `serve` -----------------------------------------------------------------
 
 
-@contextlib.asynccontextmanager
-async def started(query=hangs, score=NO_VARIANCE, cls=ReasoningGymEnv):
-    """Yield an environment with one group in flight."""
-    async with environment(query, score, cls) as env:
-        env.backlog.append(ITEM)
-        env._hooked_run = with_hooks(env)
-        await env._window.fill(
-            env._hooked_run, env._serve_group, lambda: bool(env.backlog)
-        )
-        yield env
+async def filled(env, *items):
+    """Begin groups of items as `serve` does."""
+    env.backlog.extend(items)
+    env._hooked_run = with_hooks(env)
+    await env._window.fill(env._hooked_run, env._serve_group, lambda: env.backlog)
 
 
-def test_a_group_that_is_cancelled_ends_and_its_item_is_sampled_again():
-    async def run():
-        async with started() as env:
-            for worker in env.workers:
-                worker.cancel()
-            await until(lambda: not env.workers, "the worker has ended")
-            return items_left(env), env.running_items, env.ledger.in_flight
-
-    assert asyncio.run(run()) == ([ITEM], {}, 0)
-
-
-def test_a_group_frees_its_place_with_its_replies_though_a_task_of_a_hook_queries():
+async def test_a_group_whose_hook_queries_in_a_task_frees_its_place_with_its_replies():
     class InATask(ReasoningGymEnv):
         async def collect_trajectories(self, item):
             assert len(self._querying) == 1
             return await asyncio.create_task(super().collect_trajectories(item))
 
-    async def run():
-        async with started(answered, hangs, InATask) as env:
-            await asyncio.wait_for(env._window.freed.wait(), 60)
-            return len(env.workers), len(env._querying)
-
-    assert asyncio.run(run()) == (1, 0)
+    async with environment(answered, hangs, InATask) as env:
+        await filled(env, ITEM)
+        await asyncio.wait_for(env._window.freed.wait(), 60)
+        assert (len(env.workers), len(env._querying)) == (1, 0)
 
 
 async def test_the_event_loop_turns_between_two_groups_that_are_started():
@@ -217,12 +193,9 @@ async def test_the_event_loop_turns_between_two_groups_that_are_started():
         seen.append(len(turns))
 
     async with environment() as env:
-        env.backlog.extend(range(4))
         env.handle_env = handle_env
-        env._hooked_run = with_hooks(env)
         turning = asyncio.create_task(turn())
-        await env._window.fill(
-            env._hooked_run, env._serve_group, lambda: bool(env.backlog)
-        )
+        await filled(env, *range(4))
         turning.cancel()
+        assert env.running_items == {}
     assert len(seen) == len(set(seen)) == 4

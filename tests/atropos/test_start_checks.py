@@ -1,6 +1,5 @@
 """What stops a start before anything is loaded or queried."""
 
-import asyncio
 import json
 import shutil
 from pathlib import Path
@@ -37,12 +36,12 @@ def test_what_a_command_cannot_work_with_is_refused_before_the_tokenizer_is_read
     assert expected in capsys.readouterr().err
 
 
-def test_only_texts_need_no_tokenizer():
+async def test_only_texts_need_no_tokenizer():
     env = build_env(kind="openai", tokenizer_name="none")
-    asyncio.run(env.close())
+    await env.close()
     assert env.config.tokenizer_name == "none"
     with pytest.raises(SettingError, match="'none' is allowed only"):
-        asyncio.run(env.env_manager())
+        await env.env_manager()
     with pytest.raises(SettingError, match="'none' is allowed only"):
         build_env(kind="vllm", tokenizer_name="none")
 
@@ -131,14 +130,14 @@ LEAVES_OUT = "{{ messages[0].content }}", "{{ messages[1].content }}"
 @pytest.mark.parametrize(
     "template", [None, SYSTEM_REFUSED, "{% for m in %}", *LEAVES_OUT]
 )
-def test_a_chat_template_that_cannot_be_used_is_refused(template, folder):
+async def test_a_chat_template_that_cannot_be_used_is_refused(template, folder):
     path = folder / "tokenizer_config.json"
     path.write_text(
         json.dumps({**json.loads(path.read_text()), "chat_template": template})
     )
     env = build_env(SIMULATED, tokenizer_name=str(folder))
     with pytest.raises(SettingError) as caught:
-        asyncio.run(env._run_evaluate())
+        await env._run_evaluate()
     said = str(caught.value)
     assert said.startswith(f"env.tokenizer_name: the chat template of '{folder}' ")
     assert "\n" not in said

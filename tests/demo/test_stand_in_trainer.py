@@ -58,20 +58,16 @@ def test_good_groups_are_counted_and_nothing_is_wrong_with_them(config):
     assert (counts.invalid_groups, counts.faults) == (0, {})
 
 
-def test_an_api_in_use_by_another_trainer_is_refused_with_what_to_do(config):
-    async def run():
-        other = dataclasses.replace(config, batch_size=8)
-        await StandInTrainer(other).run(0)
+async def test_an_api_in_use_by_another_trainer_is_refused_with_what_to_do(config):
+    await StandInTrainer(dataclasses.replace(config, batch_size=8)).run(0)
+    with pytest.raises(RunError, match="another trainer registered first"):
         await StandInTrainer(config).run(0)
 
-    with pytest.raises(RunError, match="another trainer registered first"):
-        asyncio.run(run())
 
-
-def test_an_unreachable_api_ends_in_an_error_that_names_it():
+async def test_an_unreachable_api_ends_in_an_error_that_names_it():
     config = TrainerConfig("http://127.0.0.1:9", 2, 2, 10, 1, give_up_s=0.1)
     with pytest.raises(RunError, match=r":9/register failed.*run-api"):
-        asyncio.run(StandInTrainer(config).run(1))
+        await StandInTrainer(config).run(1)
 
 
 FAULTS = """

@@ -1,6 +1,5 @@
 """W&B: a real run, offline, and what it holds."""
 
-import asyncio
 import json
 import numbers
 
@@ -46,7 +45,7 @@ def lines(folder):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_a_run_logs_its_documented_numbers_and_is_finished(
+async def test_a_run_logs_its_documented_numbers_and_is_finished(
     offline, logged_numbers, api_url
 ):
     env = build_env(
@@ -61,7 +60,7 @@ def test_a_run_logs_its_documented_numbers_and_is_finished(
         eval_handling="NONE",
         data_dumps_dir=str(offline),
     )
-    counts = asyncio.run(serve(env, trainer_config(api_url, 4, step_time_s=0.2), 4))
+    counts = await serve(env, trainer_config(api_url, 4, step_time_s=0.2), 4)
     logged = [
         {name.removeprefix(f"{env.wandb_prepend}_"): n for name, n in given.items()}
         for given in logged_numbers
@@ -105,11 +104,13 @@ def test_evaluate_logs_its_result(offline, logged_numbers):
     assert line.items() >= by_task.items()
 
 
-def test_a_run_that_wandb_does_not_start_is_no_defect_of_ours(offline, monkeypatch):
+async def test_a_run_that_wandb_does_not_start_is_no_defect_of_ours(
+    offline, monkeypatch
+):
     monkeypatch.setenv("WANDB_SERVICE", "junk")
     env = build_env()
     env.config.use_wandb = True
     with pytest.raises(RunError) as caught:
-        asyncio.run(env._start_wandb("name"))
+        await env._start_wandb("name")
     assert caught.value.sentence.startswith("W&B failed (ValueError: ")
     assert "WANDB_MODE=offline" in caught.value.sentence

@@ -90,27 +90,27 @@ def test_a_request_has_the_headers_and_the_fields_that_its_route_knows(kind, tra
     assert ("prompt" if trains else "messages") in body
 
 
-def test_the_template_is_given_its_arguments():
+async def test_the_template_is_given_its_arguments():
     env = build_env()
     env.tokenizer.chat_template = "{{ thinking }}{% for m in messages %}|{% endfor %}"
     prompt = render_prompt(
         env.tokenizer, [{"role": "user", "content": "a"}], EXTRA["chat_template_kwargs"]
     )
     assert env.tokenizer.decode(list(prompt.tokens)) == "False|"
-    asyncio.run(env.close())
+    await env.close()
 
 
-def test_the_trainer_is_told_what_is_sampled_with():
+async def test_the_trainer_is_told_what_is_sampled_with():
     env = ReasoningGymEnv(env_config(temperature=0.6), [settings_of(extra_body=EXTRA)])
     sampled = env._trainer_data.sampled_with
-    asyncio.run(env.close())
+    await env.close()
     assert sampled == {"temperature": 0.6, "top_p": 1.0, "top_k": 5, "stop": ["a"]}
 
 
-def test_the_settings_beside_results_hold_no_secret():
+async def test_the_settings_beside_results_hold_no_secret():
     config = env_config(rollout_server_url=f"http://api:8000/{SECRET}")
     env = ReasoningGymEnv(config, [settings_of(headers={"X-Key": SECRET})])
     written = settings_text(env.config, env.server.servers, {})
-    asyncio.run(env.close())
+    await env.close()
     assert "X-Key" in written and "http://api:8000/..." in written
     assert SECRET not in written
