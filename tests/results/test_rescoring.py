@@ -50,7 +50,6 @@ SCORES = {
     "wrong": ((0.0, 0.0, 0.0), "wrong"),
     "twice": ((0.0, 0.0, 0.0), "several_answers"),
     "untagged": ((0.0, 0.0, 0.0), "no_answer"),
-    "empty": ((0.0, 0.0, 0.0), "no_answer"),
 }
 
 

@@ -63,7 +63,6 @@ def test_the_share_is_that_of_groups_whose_rewards_differ_and_all_else_are_means
 @pytest.mark.parametrize(
     ("shares", "levels"),
     [
-        ((0.9, 0.9, 0.8, 0.7, 0.6), (0.0, 1.0)),
         ((0.9, 0.5, 0.0, 0.0, 0.0), (0.0, 0.4)),
         ((0.0, 0.0, 0.8, 0.8, 0.1), (0.4, 0.8)),
         ((0.0, 0.1, 0.6, 0.9, 0.9), (0.4, 1.0)),
@@ -77,7 +76,7 @@ def test_ends_of_the_levels_without_variance_go(shares, levels):
     assert [low, high] == pytest.approx(expected, abs=1e-4)
 
 
-@pytest.mark.parametrize("shares", [(1, 1, 1, 0, 0), (1, 0, 0, 0, 0), (0, 0, 0, 0, 1)])
+@pytest.mark.parametrize("shares", [(1, 0, 0, 0, 0), (0, 0, 0, 0, 1)])
 def test_few_groups_decide_nothing_about_levels(shares):
     assert screened(banded(*shares, each=1)).levels == WHOLE
 
@@ -152,7 +151,6 @@ def found_by(run, shares, given=None):
     ("changes", "groups"),
     [
         ({"total_steps": 250, "batch_size": 1024}, 3 * 213),
-        ({"total_steps": 2, "batch_size": 1024}, 3 * LEAST_GROUPS),
         ({"total_steps": -1, "batch_size": 1024}, 3 * LEAST_GROUPS),
         ({"total_steps": 250, "batch_size": 1024, "groups": 7}, 21),
     ],
