@@ -9,7 +9,6 @@ from rg_env.task_rules.rules import MAX_ANSWER_CHARS
 from rg_env.task_rules.table import EVALUATED, rejection, solution, source_task
 from tests.support.hostile_texts import HOSTILE
 
-GUARD_S = 120.0
 FORMULAS = [
     *("countdown", "puzzle24", "simple_integration", "intermediate_integration"),
     "polynomial_multiplication",
@@ -183,7 +182,7 @@ def test_a_mixture_without_a_source_is_refused():
 
 @pytest.mark.processes
 def test_every_scorer_that_evaluates_an_answer_is_known(pool):
-    found = pool.call(scorers_that_evaluate, deadline_s=GUARD_S)
+    found = pool.call(scorers_that_evaluate, deadline_s=120.0)
     # This one evaluates the gold answer.
     assert sorted(found) == sorted({"number_sorting", *EVALUATED})
 

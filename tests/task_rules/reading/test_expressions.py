@@ -31,8 +31,8 @@ def test_the_denominators_of_a_sum_multiply():
 @pytest.mark.parametrize(
     "text",
     [
-        *("2**3", "2//1", "a", "1/0", "2+", "0x2", "1_0", "2 # 3", "()", "٣", "1 2"),
-        *("", "1/0.0", "2**0.5", "1e3", "(" * 9_000, "0.1 = ?"),
+        *("2**3", "1/0", "2+", "0x2", "1_0", "2 # 3", "()", "٣", "1 2"),
+        *("", "(" * 9_000),
     ],
 )
 def test_what_is_no_plain_sum_has_no_value(text):
