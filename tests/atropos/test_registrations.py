@@ -15,8 +15,6 @@ from tests.support.real_api import (
     session_at,
 )
 
-ROUNDS = 20
-
 
 @pytest.fixture
 def api(api_url, tmp_path):
@@ -68,7 +66,7 @@ def register_other(api):
     api.query("POST", "/register-env", theirs)
 
 
-async def batches_after(clock, *environments, rounds=ROUNDS):
+async def batches_after(clock, *environments, rounds=20):
     """Let time pass, with the looks of environments; return how many groups come."""
     for _ in range(rounds):
         clock[0] += LOOK_EVERY_S

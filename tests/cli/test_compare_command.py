@@ -102,13 +102,6 @@ def test_every_two_results_are_paired_on_request(capsys, tmp_path):
     assert rows.count(["1", "2", "3", "2-1", "3-1", "3-2"]) == 1
 
 
-def rescored_file(path):
-    scores = {"saved": 1.0, "library": 0.5, "fixes": 0.25, "ours": 0.0}
-    return samples_file(
-        path, 0.0, 0.0, None, scores=scores, run="model", source="f", place="1"
-    )
-
-
 @pytest.mark.parametrize(
     ("score", "mean"), [("saved", 1.0), ("library", 0.5), ("ours", 0.0), (None, 0.0)]
 )
@@ -116,7 +109,9 @@ def test_of_a_file_of_rescore_any_of_its_scores_is_compared(
     capsys, tmp_path, score, mean
 ):
     options = [] if score is None else ["--score", score]
-    path = rescored_file(tmp_path / "out.jsonl")
+    more = {"scores": {"saved": 1.0, "library": 0.5, "ours": 0.0}}
+    more |= {"run": "model", "source": "f", "place": "1"}
+    path = samples_file(tmp_path / "out.jsonl", 0.0, 0.0, None, **more)
     (result,) = numbers(capsys, path, *options)["results"]
     assert result["all"]["by_item"]["mean"] == mean
     assert result["all"]["failed"] == 1

@@ -24,7 +24,6 @@ from rg_env.settings.program_settings import SIMULATED
 from rg_env.stream.item import Item
 from tests.support.parts import (
     ENTRY_OF_FOUR,
-    Exact,
     build_env,
     env_config,
     server_config,
@@ -79,11 +78,6 @@ async def test_the_item_and_the_number_decide_a_completion_and_nothing_else():
     for number, each in enumerate(one):
         numbered = dataclasses.replace(PROMPT, first=number)
         assert await write(numbered, n=1) == [[each]]
-
-
-async def test_an_item_of_a_subclass_is_known_as_well():
-    ((completion,),) = await write(of_item(Exact()), n=1)
-    assert extract_answer(completion.text).answer == "4"
 
 
 async def test_the_format_and_the_thinking_are_those_of_the_prompt():
