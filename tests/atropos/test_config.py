@@ -127,13 +127,10 @@ def test_a_server_with_several_models_or_none_is_refused_with_their_names(
         chosen("--env.tokenizer_name=other/one", models=models)
 
 
-def models_of(says):
-    async def run():
-        async with serving(Odd({"GET /v1/models": says})) as url:
-            server = CheckedServer(base_url=f"{url}/v1")
-            return await asyncio.to_thread(served_models, server, 0.0, is_needed=True)
-
-    return asyncio.run(run())
+async def models_of(says):
+    async with serving(Odd({"GET /v1/models": says})) as url:
+        server = CheckedServer(base_url=f"{url}/v1")
+        return await asyncio.to_thread(served_models, server, 0.0, is_needed=True)
 
 
 @pytest.mark.parametrize(
@@ -146,10 +143,10 @@ def models_of(says):
         ({"data": ["a"]}, {}),
     ],
 )
-def test_a_server_lists_its_models_and_vllm_the_folders_of_their_tokenizers(
+async def test_a_server_lists_its_models_and_vllm_the_folders_of_their_tokenizers(
     says, models
 ):
-    assert models_of((200, says)) == models
+    assert await models_of((200, says)) == models
 
 
 def test_a_server_that_does_not_answer_is_waited_for(chosen, logged, monkeypatch):
@@ -165,12 +162,14 @@ def test_a_server_that_does_not_answer_is_waited_for(chosen, logged, monkeypatch
 
 
 @pytest.mark.parametrize("reply", [(404, HTML), (500, "boom"), (200, HTML)])
-def test_what_is_no_inference_server_is_named_by_its_url(reply):
+async def test_what_is_no_inference_server_is_named_by_its_url(reply):
     with pytest.raises(RunError, match=r"at http://127.*; set --openai.base_url"):
-        models_of(reply)
+        await models_of(reply)
 
 
-def test_a_model_that_the_server_has_not_is_refused_with_those_that_it_has(chosen):
+async def test_a_model_that_the_server_has_not_is_refused_with_those_that_it_has(
+    chosen,
+):
     says = {"error": {"message": "The model `Y` does not exist."}}
     replies = {"GET /v1/models": (200, {"data": [{"id": "X"}]})}
 
@@ -181,5 +180,5 @@ def test_a_model_that_the_server_has_not_is_refused_with_those_that_it_has(chose
             return await asyncio.to_thread(chosen, *argv, models=None)
 
     with pytest.raises(SettingError, match=r"openai\.model_name: .* has X, not 'Y'"):
-        asyncio.run(run(404))
-    assert asyncio.run(run(200)) == ("Y", "Y")
+        await run(404)
+    assert await run(200) == ("Y", "Y")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import re
 
@@ -40,8 +39,8 @@ def installed(pool):
 # -- the list --------------------------------------------------------------------------
 
 
-def test_every_task_has_its_row_below_its_category_in_80_columns(pool, installed):
-    facts = asyncio.run(command.facts_of([], [], pool))
+async def test_every_task_has_its_row_below_its_category_in_80_columns(pool, installed):
+    facts = await command.facts_of([], [], pool)
     lines, category, tasks = command.listing(facts).splitlines(), None, []
     for line, below in itertools.pairwise(lines):
         if re.match("  [a-z]", line):
@@ -109,9 +108,9 @@ def test_an_item_that_cannot_be_made_ends_with_status_1(capsys, monkeypatch):
     assert printed.startswith(f"error: zebra_puzzles: {why}")
 
 
-def test_the_item_is_the_librarys_of_that_seed_or_of_the_first(pool):
+async def test_the_item_is_the_librarys_of_that_seed_or_of_the_first(pool):
     for seeds, seed in (([7], 7), (range(9), 0)):
-        item = asyncio.run(command._item(pool, "gcd", None, seeds))
+        item = await command._item(pool, "gcd", None, seeds)
         call = (worker_jobs.make_entry, "gcd", {}, seed)
         assert item.entry == pool.call(*call, deadline_s=GUARD_S)
         assert item.params == {}

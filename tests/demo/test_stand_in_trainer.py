@@ -39,20 +39,12 @@ async def post_groups(url, groups):
             await session.request("POST", "/scored_data", {**group, **me})
 
 
-def train(config, groups, steps=1, on_step=len):
-    async def run():
-        trainer = StandInTrainer(config, on_step)
-        posting = asyncio.create_task(post_groups(config.api_url, groups))
-        counts = await asyncio.wait_for(trainer.run(steps), 30)
-        await posting
-        return counts
-
-    return asyncio.run(run())
-
-
-def test_good_groups_are_counted_and_nothing_is_wrong_with_them(config):
+async def test_good_groups_are_counted_and_nothing_is_wrong_with_them(config):
     seen = []
-    counts = train(config, [GROUP] * 4, steps=2, on_step=seen.append)
+    trainer = StandInTrainer(config, seen.append)
+    posting = asyncio.create_task(post_groups(config.api_url, [GROUP] * 4))
+    counts = await asyncio.wait_for(trainer.run(2), 30)
+    await posting
     assert [len(groups) for groups in seen] == [2, 2]
     assert (counts.steps, counts.groups) == (2, 4)
     assert (counts.invalid_groups, counts.faults) == (0, {})

@@ -49,31 +49,27 @@ def unsent_in(folder):
 # -- groups on their way ---------------------------------------------------------------
 
 
-def sent_through(api, script, **changes):
+async def sent_through(api, script, **changes):
     """Send a group through faults; return the environment and what the trainer got."""
-
-    async def run():
-        async with (
-            faulty_api(script, api.url, "/scored_data") as front,
-            registered(front.url, **changes) as env,
-        ):
-            env.ledger.query(SIZE)
-            await in_time(env.handle_send_to_api(group()))
-            return env, api.batches()
-
-    return asyncio.run(run())
+    async with (
+        faulty_api(script, api.url, "/scored_data") as front,
+        registered(front.url, **changes) as env,
+    ):
+        env.ledger.query(SIZE)
+        await in_time(env.handle_send_to_api(group()))
+        return env, api.batches()
 
 
 @pytest.mark.parametrize(
     "fault",
     ["status_500", "status_400", "reset", "hang", "reply_lost", "faulted_after"],
 )
-def test_a_group_arrives_once_if_it_or_its_reply_did_not_get_through(
+async def test_a_group_arrives_once_if_it_or_its_reply_did_not_get_through(
     api, fault, monkeypatch
 ):
     within_s = 0.5 if fault == "hang" else 30.0
     monkeypatch.setitem(ApiSession.request.__kwdefaults__, "timeout_s", within_s)
-    env, got = sent_through(api, listed(fault, fault))
+    env, got = await sent_through(api, listed(fault, fault))
     assert [g["tokens"] for g in got] == [group()["tokens"]]
     assert env.ledger.outcomes == {"sent": SIZE}
 
@@ -90,11 +86,11 @@ async def test_groups_that_are_sent_at_once_arrive_once_each(api):
 
 
 @pytest.mark.parametrize("fault", ["status_422", "status_500"])
-def test_a_group_that_is_refused_again_and_again_is_on_disk_and_counted(
+async def test_a_group_that_is_refused_again_and_again_is_on_disk_and_counted(
     api, fault, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(delivery, "SEND_TRIES_IF_FAULTY", 3)
-    env, got = sent_through(api, always(fault), data_dumps_dir=str(tmp_path))
+    env, got = await sent_through(api, always(fault), data_dumps_dir=str(tmp_path))
     assert got == [] and env.ledger.outcomes == {"unsent": SIZE}
     (line,) = unsent_in(tmp_path)
     assert line["tokens"] == group()["tokens"] and line["item_id"] == "gcd"
