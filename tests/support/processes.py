@@ -3,34 +3,28 @@
 import contextlib
 import resource
 import time
-from pathlib import Path
+
+import psutil
 
 PATIENCE_S = 60.0
 
 
-def _parents():
-    """Return the processes that run, zombies left out, each with its parent."""
-    found = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            state, parent = stat.read_text().rpartition(")")[2].split()[:2]
-            if state != "Z":
-                found[int(stat.parent.name)] = int(parent)
-    return found
+def _running():
+    """Return the processes that run, zombies left out."""
+    processes = psutil.process_iter(["status"])
+    return {p.pid for p in processes if p.info["status"] != psutil.STATUS_ZOMBIE}
 
 
 def descendants(pid):
     """Return the processes that a process started, and theirs."""
-    parents, found = _parents(), {pid}
-    while new := {child for child in parents if parents[child] in found} - found:
-        found |= new
-    return found - {pid}
+    children = psutil.Process(pid).children(recursive=True)
+    return {child.pid for child in children} & _running()
 
 
 def left_alive(pids):
     """Return which processes are still there, after some patience."""
     deadline = time.monotonic() + PATIENCE_S
-    while left := sorted(set(pids) & _parents().keys()):
+    while left := sorted(_running().intersection(pids)):
         if time.monotonic() > deadline:
             break
         time.sleep(0.05)

@@ -9,11 +9,12 @@ import os
 import pty
 import re
 import select
-import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+import psutil
 
 from tests.support.parts import ENTRY, GUARD_S
 
@@ -127,22 +128,21 @@ class Terminal:
         deadline = time.monotonic() + LEFT_PATIENCE_S
         while self._processes() and time.monotonic() < deadline:
             time.sleep(0.05)
-        self.left = list(self._processes().values())
+        self.left = [process.info["cmdline"] for process in self._processes()]
         self.files, self.temporary_files = map(_leaves, (self.work, self._scratch))
 
     def end_all(self):
-        for pid in self._processes():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        for process in self._processes():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
         self._process.wait(GUARD_S)
 
     def _processes(self):
-        found = {}
-        mark = f"TMPDIR={self._scratch}".encode()
-        for folder in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                if mark in (folder / "environ").read_bytes():
-                    found[int(folder.name)] = (folder / "cmdline").read_text()
+        found = []
+        for process in psutil.process_iter(["cmdline"]):
+            with contextlib.suppress(psutil.Error):
+                if process.environ().get("TMPDIR") == str(self._scratch):
+                    found.append(process)
         return found
 
 
