@@ -4,6 +4,7 @@ import contextlib
 import json
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,10 +16,9 @@ from rg_env.demo.child_process import ChildProgram
 from rg_env.installation import TOKENIZER_FOLDER
 from tests.examples.policies import AnswerPolicy, load_policy
 from tests.support.documents import ROOT
-from tests.support.parts import ENTRY, free_port
+from tests.support.parts import ENTRY, GUARD_S
 
 STEPS = 30
-GUARD_S = 120.0
 TASK = "letter_counting"
 WITHOUT_TORCH = """
 import sys
@@ -78,7 +78,9 @@ class Programs:
         self._running = running
         server = ChildProgram("tests.examples.policies", str(model))
         running.callback(server.stop)
-        self._lines = command_lines(model, free_port(), server.wait_for_url())
+        with socket.create_server(("127.0.0.1", 0)) as unused:
+            port = unused.getsockname()[1]
+        self._lines = command_lines(model, port, server.wait_for_url())
 
     def start(self, name):
         """Start a program whose words go to a file of its name."""

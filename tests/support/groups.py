@@ -34,9 +34,9 @@ GROUPS = st.fixed_dictionaries(
 def group(tokens=3, text="é \ud800 \U0001f600", rows=2):
     return {
         "tokens": [list(range(tokens))] * rows,
-        "masks": [list(range(tokens))] * rows,
+        "masks": [[-100, *range(1, tokens)]] * rows,
         "scores": [0.0, 1.0],
-        "inference_logprobs": [[-0.1234567890123456] * tokens] * rows,
+        "inference_logprobs": [[1.0] + [-0.1234567890123456] * (tokens - 1)] * rows,
         "messages": [[{"role": "assistant", "content": text}]] * rows,
     }
 

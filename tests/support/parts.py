@@ -7,14 +7,12 @@ import asyncio
 import contextlib
 import copy
 import functools
-import socket
 import ssl
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 
+import httpx
 from atroposlib.envs.server_handling.server_manager import APIServerConfig
 from transformers import AutoTokenizer
 
@@ -138,43 +136,35 @@ async def until(condition, what):
 # -- HTTP ------------------------------------------------------------------------------
 
 
-def free_port():
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        return unused.getsockname()[1]
-
-
 def empty_api(url):
     """Have an Atropos API forget all that it knows, as a restart does."""
-    with contextlib.suppress(urllib.error.HTTPError):  # it knew nothing yet
-        urllib.request.urlopen(f"{url}/reset_data", timeout=30).close()
+    httpx.get(f"{url}/reset_data", timeout=30)  # an error where it knew nothing yet
 
 
 def vllm_reply(texts, finish_reason="stop"):
     """Return what a vLLM server answers, with these completions."""
-    tokenizer = ChatTokenizer()
-    encoded = [tokenizer.encode(text) for text in texts]
-    rows = [[[{str(n): -i / 8}] for i, n in enumerate(ids)] for ids in encoded]
-    ends = [finish_reason for _ in texts]
-    return {"text": list(texts), "logprobs": rows, "finish_reasons": ends}
+    encoded = map(ChatTokenizer().encode, texts)
+    return {
+        "text": list(texts),
+        "logprobs": [[[{n: -i / 8}] for i, n in enumerate(ids)] for ids in encoded],
+        "finish_reasons": [finish_reason for _ in texts],
+    }
 
 
 def sglang_reply(texts, finish_reason="stop"):
     """As `vllm_reply`, of an SGLang server."""
-    reply = vllm_reply(texts)
+    tokenizer = ChatTokenizer()
     return [
         {
             "text": text,
             "meta_info": {
                 "finish_reason": {"type": finish_reason, "matched": 1},
                 "output_token_logprobs": [
-                    [logprob, int(token), None]
-                    for (entry,) in rows
-                    for token, logprob in entry.items()
+                    [-i / 8, n, None] for i, n in enumerate(tokenizer.encode(text))
                 ],
             },
         }
-        for text, rows in zip(texts, reply["logprobs"], strict=True)
+        for text in texts
     ]
 
 

@@ -5,12 +5,13 @@ It needs no worker process and no model to register, to send a group and to take
 
 import asyncio
 import contextlib
-import json
-import urllib.request
 from types import SimpleNamespace
+
+import httpx
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.api_client import ApiSession
+from tests.support import groups
 from tests.support.parts import GUARD_S, build_env, empty_api
 
 SIZE = 2
@@ -45,12 +46,8 @@ class RealApi:
         self._folder = folder
 
     def query(self, method, path, payload=None):
-        body = None if payload is None else json.dumps(payload).encode()
-        headers = {"Content-Type": "application/json"}
-        request = urllib.request.Request(self.url + path, body, headers, method=method)
-        with urllib.request.urlopen(request, timeout=30) as reply:
-            text = reply.read()
-        return json.loads(text) if text.startswith(b"{") else text
+        reply = httpx.request(method, self.url + path, json=payload, timeout=30)
+        return reply.raise_for_status().json()
 
     def forget(self):
         """Lose all that it knows, as a restart does."""
@@ -77,15 +74,7 @@ class RealApi:
 
 
 def group(text="x"):
-    return {
-        "tokens": [[1, 2, 3]] * SIZE,
-        "masks": [[-100, 2, 3]] * SIZE,
-        "scores": [0.0, 1.0],
-        "inference_logprobs": [[1.0, -0.25, -0.5]] * SIZE,
-        "messages": [[{"role": "assistant", "content": text}]] * SIZE,
-        "overrides": [{}, {}],
-        "task": "gcd",
-    }
+    return {**groups.group(text=text), "overrides": [{}, {}], "task": "gcd"}
 
 
 SETTINGS = SimpleNamespace(
@@ -120,8 +109,8 @@ async def registered(url, cls=ReasoningGymEnv, **changes):
         await env.close()
 
 
-async def in_time(work):
-    return await asyncio.wait_for(work, GUARD_S)
+def in_time(work):
+    return asyncio.wait_for(work, GUARD_S)
 
 
 class EndsError(RuntimeError):
