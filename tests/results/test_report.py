@@ -52,7 +52,7 @@ def texts_of(folder):
 
 def test_files_of_every_kind_are_one_report(tmp_path):
     dump(tmp_path / "dumps", [group(rollout("2", 1.0), rollout("3"))])
-    published(tmp_path / "published", "model_one", "lcm", [("What?", "2", 1.0)])
+    published(tmp_path / "published", "model_one", "lcm", ["2"])
     rows = {"task": "gcd", "scores": [1.0], "outcomes": ["right"], "answers": ["2"]}
     rows["model"] = "policy"
     write_lines(tmp_path / "rows.jsonl", [rows])

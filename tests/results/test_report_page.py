@@ -79,8 +79,7 @@ def hostile(tmp_path_factory):
         for text in TEXTS
     ]
     dump(folder, lines)
-    answers = [(text, text, 0.0) for text in TEXTS[:5]]
-    published(folder, "run <b onclick=alert(5)>", "gcd", answers)
+    published(folder, "run <b onclick=alert(5)>", "gcd", TEXTS[:5])
     names = ("<style>*{display:none}<", "<img src=x onerror=alert(6)>")
     rows = [{"task": name, "category": name, "score": 1.0} for name in names]
     write_lines(folder / f"{names[0]}style>.jsonl", rows)

@@ -2,12 +2,11 @@
 
 import json
 from html.parser import HTMLParser
-from typing import NamedTuple
 
 from rg_env.line_file import encode_group
 from rg_env.run.group import Rollout
 from tests.support.groups import scored
-from tests.support.published import write
+from tests.support.published import document, write
 
 UUID = "0123abcd-0000-4000-8000-000000000001"
 
@@ -51,25 +50,11 @@ def dump(folder, groups):
     return folder / name
 
 
-def published(folder, run, task, answers):
-    """Write results in the layout of the published ones; answers to a question each."""
-    results = [
-        {
-            "question": question,
-            "expected_answer": "2",
-            "completions": [
-                {
-                    "model_answer": answer,
-                    "full_model_response": f"<answer>{answer}</answer>",
-                    "score": score,
-                }
-            ],
-        }
-        for question, answer, score in answers
-    ]
-    config = {"seed": 45, "size": len(results)}
-    head = {"name": task, "category": "arithmetic", "config": config}
-    return write(folder, run, {**head, "results": results})
+def published(folder, run, task, texts):
+    """Write results in the layout of the published ones; a question and answer each."""
+    entries = [{"question": text, "answer": text} for text in texts]
+    found = document(task, "arithmetic", {}, entries, lambda place: ["right"])
+    return write(folder, run, found)
 
 
 def read_script(path):
@@ -78,8 +63,13 @@ def read_script(path):
     return json.loads(text[text.index("(") + 1 : text.rindex(")")])
 
 
-class _Page(HTMLParser):
-    """Takes the tables of numbers, the notes and the curves out of a page."""
+class Page(HTMLParser):
+    """What a page says before anything is done with it.
+
+    `tables` are title to rows by their headings, with the exact number of a cell;
+    `curves` are caption to the style, label and points of each line,
+    from 0 to 1000, the highest at 0.
+    """
 
     def __init__(self):
         super().__init__()
@@ -125,25 +115,12 @@ class _Page(HTMLParser):
             row[-1] = row[-1] or data.strip()
 
 
-class Page(NamedTuple):
-    """What a page says before anything is done with it.
-
-    `tables` are title to rows by their headings, with the exact number of a cell;
-    `curves` are caption to the style, label and points of each line,
-    from 0 to 1000, the highest at 0.
-    """
-
-    tables: dict
-    notes: list
-    curves: dict
-
-
 def read_page(folder):
-    parser = _Page()
-    parser.feed((folder / "index.html").read_text(encoding="utf-8"))
-    tables = {
+    page = Page()
+    page.feed((folder / "index.html").read_text(encoding="utf-8"))
+    page.tables = {
         title: [dict(zip(heads, row, strict=True)) for row in rows]
-        for title, (heads, *rows) in parser.tables.items()
+        for title, (heads, *rows) in page.tables.items()
     }
-    notes = [" ".join(note.split()) for note in parser.notes if note]
-    return Page(tables, notes, parser.curves)
+    page.notes = [" ".join(note.split()) for note in page.notes if note]
+    return page
