@@ -84,7 +84,7 @@ def closed(folder, server, api):
     """Close the terminal of one of two that are registered, while its server hangs."""
 
     def is_hanging(terminal):
-        return server.faults.requests > ANSWERED and api.connected() == 2
+        return len(server.arrivals) > ANSWERED and api.connected() == 2
 
     with serving(folder, server.url, api) as terminal:
         terminal.wait_for(is_hanging)

@@ -125,7 +125,7 @@ async def test_one_of_two_that_fails_is_left_out_and_taken_back(fault, logged):
         assert least <= before < 8 + EJECTED_AFTER_FAILURES
         made += await query_often(env)
         assert of_items(failing) == before
-        failing.faults.script = listed()
+        failing.script = listed()
         while not env.server.servers[0].is_up:
             await query(env)
         taken_back = of_items(failing)

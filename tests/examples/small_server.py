@@ -17,9 +17,9 @@ from transformers import AutoTokenizer
 
 from rg_env import shutdown
 from rg_env.executor import in_thread
-from tests.support.inference_server import MAX_BODY_BYTES, shape_reply
+from tests.support.inference_server import shape_reply
 from tests.support.text_models import Generation
-from tests.support.web_apps import serve_announced
+from tests.support.web_apps import MAX_BODY_BYTES, serve_announced
 
 MODEL_NAME = "policy"
 DONE = {"is_paused": False, "success": True}

@@ -3,11 +3,9 @@
 import asyncio
 import contextlib
 import itertools
-import json
 import threading
 
 import pytest
-from aiohttp import web
 from atroposlib.envs.server_handling.managed_server import ManagedServer
 from atroposlib.envs.server_handling.sglang_server import SGLangServer
 from atroposlib.envs.server_handling.vllm_server import VLLMServer
@@ -18,6 +16,7 @@ from rg_env.inference.client import Client
 from rg_env.inference.completions import Sampling, read_tokens
 from rg_env.inference.connection import refusal
 from rg_env.inference.prompts import Prompt
+from tests.support.odd_servers import Odd, serving
 from tests.support.parts import (
     RIGHT,
     build_env,
@@ -26,7 +25,6 @@ from tests.support.parts import (
     until,
     vllm_reply,
 )
-from tests.support.web_apps import serve_app
 
 pytestmark = pytest.mark.slow
 
@@ -41,40 +39,30 @@ MESSAGES = [
 SHAPES = {"vllm": vllm_reply, "sglang": sglang_reply}
 
 
-class Seen:
-    """What a server was queried for, over which connections, how much at once."""
+class Seen(Odd):
+    """A server that keeps over which connections, and how much at once, it is asked."""
 
-    def __init__(self):
-        self.bodies, self.connections = [], set()
+    def __init__(self, reply):
+        super().__init__({"POST /generate": lambda body: reply()})
+        self.connections = set()
         self.most = self.now = 0
         self.waits_for = 0
 
-
-@contextlib.asynccontextmanager
-async def serving(reply):
-    """Serve `/generate` with what `reply()` returns."""
-    seen = Seen()
-
-    async def generate(request):
-        seen.bodies.append(await request.json())
-        seen.connections.add(request.transport.get_extra_info("peername"))
-        seen.now += 1
-        seen.most = max(seen.most, seen.now)
-        await until(lambda: seen.most >= seen.waits_for, "so many are there at once")
-        seen.now -= 1
-        return web.Response(text=json.dumps(reply()), content_type="application/json")
-
-    app = web.Application()
-    app.add_routes([web.post("/generate", generate)])
-    async with serve_app(app) as url:
-        yield url, seen
+    async def answer(self, request):
+        self.connections.add(request.transport.get_extra_info("peername"))
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await until(lambda: self.most >= self.waits_for, "so many are there at once")
+        self.now -= 1
+        return await super().answer(request)
 
 
 @contextlib.asynccontextmanager
 async def talking(kind, reply):
     """Yield a client that was probed, and what its server has seen since."""
     answers = itertools.chain([SHAPES[kind]([RIGHT] * 2)], iter(reply, ...))
-    async with serving(lambda: next(answers)) as (url, seen):
+    seen = Seen(lambda: next(answers))
+    async with serving(seen) as url:
         client = Client(server_config(url, kind, health_check=False))
         await client.probe()
         seen.bodies.clear()
@@ -194,9 +182,10 @@ TEXTS = ["<answer>4</answer>", '[{"1": é}]', "数 \U0001f600 <|im_end|>"]
 @KINDS
 @pytest.mark.parametrize("finish_reason", ["stop", "length"])
 async def test_completions_are_those_of_the_hosts_managed_server(kind, finish_reason):
-    async with serving(lambda: SHAPES[kind](TEXTS, finish_reason)) as (url, seen):
+    reply = SHAPES[kind](TEXTS, finish_reason)
+    odd = Odd({"POST /generate": lambda body: reply})
+    async with serving(odd) as url:
         theirs = await through_the_hosts_managed_server(kind, url)
         ours = await through_our_requests(kind, url)
-        bodies = [seen.bodies[0], seen.bodies[-1]]
-    assert bodies[0] == bodies[1]
+    assert odd.bodies[0] == odd.bodies[-1]
     assert ours == theirs

@@ -19,7 +19,7 @@ from rg_env.inference.connection import (
 from rg_env.inference.connection import refusal as read_refusal
 from tests.support.odd_servers import HTML, Odd, recorded, refusal, serving
 from tests.support.parts import server_config
-from tests.support.web_apps import serve_app
+from tests.support.web_apps import app_of, serve_app
 
 MEBIBYTE = 2**20
 CHAT, GENERATE = "/v1/chat/completions", "/generate"
@@ -55,9 +55,7 @@ async def asked(url):
 
 def asked_of(handler):
     async def run():
-        app = web.Application()
-        app.router.add_post("/x", handler)
-        async with serve_app(app) as url:
+        async with serve_app(app_of(handler)) as url:
             return await asked(url)
 
     return asyncio.run(run())

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 
 import pytest
 
@@ -15,7 +16,6 @@ from tests.support.odd_servers import (
     MODEL,
     Odd,
     chat,
-    hanging,
     openai_endpoint,
     refusal,
     serving,
@@ -178,7 +178,8 @@ def test_a_server_that_is_not_there_is_said_once_plainly_with_the_time(logged):
 
 
 async def test_a_server_that_hangs_is_given_up_in_time(logged):
-    async with hanging() as url:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = "http://{}:{}".format(*silent.getsockname())
         env = bare(url, kind="openai", give_up_after_s=0.4)
         assert await asyncio.wait_for(ended(env), 30) == 1
     assert "accepts the connection but does not reply" in logged.text

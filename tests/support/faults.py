@@ -44,19 +44,6 @@ def always(fault):
     return lambda number: fault
 
 
-class Faults:
-    """The faults of one server by its script, which may be replaced at any time."""
-
-    def __init__(self, script):
-        self.script = script
-        self.requests = 0
-
-    def next_fault(self):
-        """Count a request; return the fault that it suffers, "" for none."""
-        self.requests += 1
-        return self.script(self.requests - 1)
-
-
 def cut_connection(request):
     """Cut the connection of a request; return what nobody will read."""
     if request.transport is not None:

@@ -20,18 +20,12 @@ from rg_env import shutdown
 from rg_env.inference.probe import PROBE_TOKENS
 from rg_env.installation import TOKENIZER_FOLDER
 from tests.support import faults
-from tests.support.text_models import (
-    Arithmetic,
-    ChatTokenizer,
-    TextModel,
-    build_prompt,
-)
-from tests.support.web_apps import serve_announced, serve_app
+from tests.support.text_models import Arithmetic, ChatTokenizer, build_prompt
+from tests.support.web_apps import MAX_BODY_BYTES, serve_announced, serve_app
 
 MODEL_NAME = "small-model"
 CHAT_PATH = "/v1/chat/completions"
 GENERATE_PATH = "/generate"
-MAX_BODY_BYTES = 64 * 1024**2
 SERVES = faults.listed()
 
 
@@ -77,10 +71,10 @@ class InferenceServer:
     """
 
     def __init__(self, script=SERVES, latency_ms=0.0, model=None):
-        self.model = model or TextModel(Arithmetic())
+        self.model = model or Arithmetic()
         self.tokenizer = ChatTokenizer()
         self.latency_s = latency_ms / 1000
-        self.faults = faults.Faults(script)
+        self.script = script
         self.arrivals = []
         self.probes = self.completions = 0
         self.runs = asyncio.Event()
@@ -88,7 +82,8 @@ class InferenceServer:
 
     def begin(self, script):
         """Misbehave from now on, and count from now on."""
-        self.faults, self.probes = faults.Faults(script), 0
+        self.script = script
+        self.probes = 0
         self.arrivals.clear()
 
     async def page(self, request):
@@ -104,10 +99,10 @@ class InferenceServer:
         arrived = time.monotonic()
         body = orjson.loads(await request.read())
         is_probe = body["max_tokens"] <= PROBE_TOKENS
+        fault = self.script(len(self.arrivals))
         self.arrivals.append(arrived)
         self.probes += is_probe
         await self.runs.wait()
-        fault = self.faults.next_fault()
         spoilt = await faults.spoil(request, fault)
         if spoilt is not None:
             return spoilt

@@ -1,14 +1,12 @@
 """Servers that are not what the settings say: each answers as the real one does."""
 
-import contextlib
 import copy
 import json
-import socket
 from pathlib import Path
 
 from aiohttp import web
 
-from tests.support.web_apps import serve_app
+from tests.support.web_apps import app_of, serve_app
 
 MODEL = "Qwen/Qwen3-8B"
 NOT_FOUND = (404, {"detail": "Not Found"})
@@ -47,11 +45,6 @@ class Odd:
             answer = answer(body)
         return answered(answer)
 
-    def app(self):
-        app = web.Application()
-        app.router.add_route("*", "/{path:.*}", self.answer)
-        return app
-
 
 def refusal(message, code=None, param=None):
     kind = "invalid_request_error"
@@ -75,14 +68,13 @@ def models(owner="openai", *names):
     return {"object": "list", "data": rows}
 
 
-RECORDED = json.loads(
-    (Path(__file__).parents[1] / "inference/recorded/vllm-0.32.0.json").read_text()
-)
+RECORDED = Path(__file__).parents[1] / "inference/recorded/vllm-0.32.0.json"
 """Request to what a stock vLLM 0.32.0 answered; recorded/record.py queried it."""
 
 
 def recorded(name):
-    return RECORDED[name]["status"], copy.deepcopy(RECORDED[name]["reply"])
+    said = json.loads(RECORDED.read_text())[name]
+    return said["status"], said["reply"]
 
 
 def completions(body, name="ids", **changes):
@@ -138,17 +130,6 @@ def moved():
     return Odd({}, otherwise=(301, "https://elsewhere.example/v1"))
 
 
-@contextlib.asynccontextmanager
-async def serving(odd):
-    """Serve in this process; yield the base URL, without /v1."""
-    async with serve_app(odd.app()) as url:
-        yield url
-
-
-@contextlib.asynccontextmanager
-async def hanging():
-    """Take connections and say nothing."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen(64)
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+def serving(odd):
+    """Serve in this process while a context lasts; yield the base URL, without /v1."""
+    return serve_app(app_of(odd.answer))

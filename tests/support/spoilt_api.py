@@ -6,14 +6,14 @@ through it and suffer; the trainer asks the real one.
 
 import asyncio
 import contextlib
+import itertools
 
 import aiohttp
 from aiohttp import web
 
 from tests.support import faults
-from tests.support.web_apps import serve_app
+from tests.support.web_apps import app_of, serve_app
 
-MAX_BODY_BYTES = 64 * 1024**2
 TIMEOUT_S = 20.0
 JSON = {"Content-Type": "application/json"}
 
@@ -24,12 +24,13 @@ class SpoiltApi:
     def __init__(self, script, url, only=None):
         self._url = url
         self._only = only
-        self.faults = faults.Faults(script)
+        self._script = script
+        self._numbers = itertools.count()
 
     async def hand_on(self, request):
         """Hand a request on, unless its fault is one that comes before."""
         is_chosen = self._only in (None, request.path)
-        fault = self.faults.next_fault() if is_chosen else ""
+        fault = self._script(next(self._numbers)) if is_chosen else ""
         reply = await faults.spoil(request, fault)
         if reply is not None:
             return reply
@@ -57,14 +58,12 @@ class SpoiltApi:
             return served.status, await served.read()
 
     def app(self):
-        app = web.Application(client_max_size=MAX_BODY_BYTES)
-        app.router.add_route("*", "/{path:.*}", self.hand_on)
-        return app
+        return app_of(self.hand_on)
 
 
 @contextlib.asynccontextmanager
-async def faulty_api(script, url, only=None, port=0):
+async def faulty_api(script, url, only):
     """Serve in this process; yield the door, with its `url`."""
     api = SpoiltApi(script, url, only)
-    async with serve_app(api.app(), port=port, notices_departures=True) as api.url:
+    async with serve_app(api.app(), notices_departures=True) as api.url:
         yield api

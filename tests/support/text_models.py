@@ -5,7 +5,6 @@ their items.
 """
 
 import dataclasses
-import functools
 import math
 import random
 import re
@@ -13,8 +12,6 @@ import re
 from tokenizers import Tokenizer
 
 from rg_env.installation import TOKENIZER_FOLDER
-
-MAX_KNOWN_TEXTS = 512
 
 START, END = "<|im_start|>", "<|im_end|>"
 
@@ -54,54 +51,36 @@ def throw_logprobs(count, rng):
     return [round(-rng.expovariate(2), 4) for _ in range(count)]
 
 
-def cut_text(tokenizer, text, max_tokens):
-    """Return what a text is as a completion: text, tokens and reason of the end."""
-    ids = [*tokenizer.encode(text), tokenizer.end_id]
-    is_whole = len(ids) <= max_tokens
-    ids = ids[:max_tokens]
-    readable = tokenizer.decode(ids[:-1] if is_whole else ids)
-    return readable, ids, "stop" if is_whole else "length"
-
-
-class TextModel:
-    """A model whose texts are those of a function of a question and their number."""
-
-    def __init__(self, texts):
-        self._texts = texts
-        self._rng = random.Random(0)
-        cut = functools.partial(cut_text, ChatTokenizer())
-        self._cut = functools.lru_cache(maxsize=MAX_KNOWN_TEXTS)(cut)
-
-    async def generate(self, prompt, n, max_tokens):
-        question = prompt.rpartition(f"{START}user\n")[2].split(END, 1)[0]
-        made = []
-        for text in self._texts(question, n):
-            readable, ids, reason = self._cut(text, max_tokens)
-            logprobs = throw_logprobs(len(ids), self._rng)
-            made.append(Generation(readable, ids, logprobs, reason))
-        return made
-
-
 def solve(question):
     """Answer a question of `gcd` or `chain_sum`; others with a number found in it."""
     numbers = [int(n) for n in re.findall(r"-?\d+", question)]
     if "GCD" in question and numbers:
         return str(math.gcd(*numbers))
-    found = re.search(r"(\d+(?: [+-] \d+)+)", question)
+    found = re.search(r"\d+(?: [+-] \d+)+", question)
     if found:
-        terms = found.group(1).split(" ")
-        signs = [1, *(1 if sign == "+" else -1 for sign in terms[1::2])]
-        return str(sum(s * int(n) for s, n in zip(signs, terms[::2], strict=True)))
+        terms = re.findall(r"[+-]?\d+", found[0].replace(" ", ""))
+        return str(sum(int(term) for term in terms))
     return str(numbers[0] if numbers else 0)
 
 
 class Arithmetic:
-    """About half of its completions hold the solution."""
+    """A model of which about half of the completions hold the solution."""
 
     def __init__(self):
         self._rng = random.Random(0)
+        self._tokenizer = ChatTokenizer()
 
-    def __call__(self, question, n):
+    async def generate(self, prompt, n, max_tokens):
+        question = prompt.rpartition(f"{START}user\n")[2].split(END, 1)[0]
         right = solve(question)
-        answers = [right if self._rng.random() < 0.5 else "no" for _ in range(n)]
-        return [f"<think>hm</think><answer>{answer}</answer>" for answer in answers]
+        return [self._complete(right, max_tokens) for _ in range(n)]
+
+    def _complete(self, right, max_tokens):
+        answer = right if self._rng.random() < 0.5 else "no"
+        text = f"<think>hm</think><answer>{answer}</answer>"
+        ids = [*self._tokenizer.encode(text), self._tokenizer.end_id]
+        reason = "stop" if len(ids) <= max_tokens else "length"
+        ids = ids[:max_tokens]
+        if reason == "length":
+            text = self._tokenizer.decode(ids)
+        return Generation(text, ids, throw_logprobs(len(ids), self._rng), reason)

@@ -10,6 +10,15 @@ import sys
 
 from aiohttp import web
 
+MAX_BODY_BYTES = 64 * 1024**2
+
+
+def app_of(handler):
+    """Return an application in which one handler answers every request."""
+    app = web.Application(client_max_size=MAX_BODY_BYTES)
+    app.router.add_route("*", "/{path:.*}", handler)
+    return app
+
 
 @contextlib.asynccontextmanager
 async def serve_app(app, port=0, *, notices_departures=False):
