@@ -46,10 +46,6 @@ def numbers(path):
     return [written["number"] for written in read_groups(path)]
 
 
-def name(number):
-    return f"rollouts_uuid_{number:04d}.jsonl"
-
-
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
@@ -142,7 +138,7 @@ def test_what_still_waits_at_the_end_is_counted_lost(writer, folder, caplog):
         writer.close()
     assert (writer.groups_total, writer.groups_lost) == (1, 2)
     assert caplog.text.count("2 groups were lost") == 1
-    assert names(folder) == [name(0)]
+    assert names(folder) == ["rollouts_uuid_0000.jsonl"]
     assert all_numbers(folder) == [0]
 
 

@@ -34,7 +34,7 @@ class Terminal:
 
     Attributes:
         said: What it has printed so far.
-        left: Command lines of its processes that did not end with it, see `check_left`.
+        left: Command lines of its processes that did not end with it, at the exit.
         files: Files and empty folders where it ran, by path from there, likewise.
         temporary_files: The same in its folder for them.
     """
@@ -45,7 +45,6 @@ class Terminal:
             each.mkdir(parents=True)
         self._keys, screen = pty.openpty()
         self.said = ""
-        self.left, self.files, self.temporary_files = [], [], []
         self._process = subprocess.Popen(
             [*IN_FOREGROUND, sys.executable, str(ENTRY), *map(str, argv)],
             cwd=self.work,
@@ -60,8 +59,17 @@ class Terminal:
         return self
 
     def __exit__(self, *error):
-        self.check_left()
-        self.end_all()
+        """Look for what it has left, with some patience, and end it."""
+        deadline = time.monotonic() + LEFT_PATIENCE_S
+        while (left := self._processes()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.left = [process.info["cmdline"] for process in left]
+        self.files = _leaves(self.work)
+        self.temporary_files = _leaves(self._scratch)
+        for process in left:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        self._process.wait(GUARD_S)
 
     @property
     def maps(self):
@@ -122,20 +130,6 @@ class Terminal:
             self._read(0.05)
         self._read(0.05)
         os.close(self._keys)
-
-    def check_left(self):
-        """Look for what it has left, with some patience."""
-        deadline = time.monotonic() + LEFT_PATIENCE_S
-        while self._processes() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        self.left = [process.info["cmdline"] for process in self._processes()]
-        self.files, self.temporary_files = map(_leaves, (self.work, self._scratch))
-
-    def end_all(self):
-        for process in self._processes():
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
-        self._process.wait(GUARD_S)
 
     def _processes(self):
         found = []
