@@ -92,7 +92,7 @@ class Part:
 
 
 def spoilt(make_app: Callable[[], web.Application]) -> Part:
-    return Part(lambda port: serve_app(make_app(), port=port, notices_departures=True))
+    return Part(lambda port: serve_app(make_app(), port))
 
 
 class Trainer:

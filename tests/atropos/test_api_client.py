@@ -138,7 +138,7 @@ async def test_an_api_that_is_not_there_is_waited_for_and_said_once(logged):
 
 @pytest.mark.processes
 async def test_the_trainers_batch_limit_and_steps_are_taken_over(api_url):
-    RealApi(api_url, "").start_trainer(512, batch_size=16)
+    RealApi(api_url).start_trainer(512, batch_size=16)
     async with registered(api_url, total_steps=-1, wandb_name=None) as env:
         assert (env.config.batch_size, env.max_token_len) == (16, 512)
         assert env.config.total_steps == 10**6
@@ -147,6 +147,6 @@ async def test_the_trainers_batch_limit_and_steps_are_taken_over(api_url):
 
 @pytest.mark.processes
 async def test_a_group_that_does_not_fit_the_batch_is_refused(api_url):
-    RealApi(api_url, "").start_trainer(512, batch_size=4)
+    RealApi(api_url).start_trainer(512, batch_size=4)
     with pytest.raises(SettingError, match=r"env\.group_size: 8 .* batch of 4"):
         await registered(api_url, group_size=8).__aenter__()

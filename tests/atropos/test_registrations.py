@@ -17,8 +17,8 @@ from tests.support.real_api import (
 
 
 @pytest.fixture
-def api(api_url, tmp_path):
-    api = RealApi(api_url, tmp_path)
+def api(api_url):
+    api = RealApi(api_url)
     api.start_trainer(batch_size=2 * SIZE)
     return api
 

@@ -54,7 +54,7 @@ def test_serve_meets_the_trainer_behind_the_secret_which_nobody_repeats(tmp_path
         [sys.executable, ENTRY, "run-api", *options], stdout=subprocess.PIPE, text=True
     ) as process:
         url = process.stdout.readline().split()[-1]
-        api = RealApi(f"{url}/{secret}", tmp_path)
+        api = RealApi(f"{url}/{secret}")
         assert api.query("GET", "/status") == {"current_step": 0, "queue_size": 0}
         api.start_trainer()
         asyncio.run(run(api.url))

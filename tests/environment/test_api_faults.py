@@ -35,8 +35,8 @@ def impatient(monkeypatch):
 
 
 @pytest.fixture
-def api(api_url, tmp_path):
-    real = RealApi(api_url, tmp_path)
+def api(api_url):
+    real = RealApi(api_url)
     real.start_trainer()
     return real
 

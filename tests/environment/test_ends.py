@@ -110,7 +110,7 @@ async def run_all(folder):
         inference_server(lambda n: "hang" * (n >= ANSWERED)) as hanging,
         trained_api(trainer, api=running_api()) as (url, _),
     ):
-        api = RealApi(url, "")
+        api = RealApi(url)
         terminals = await asyncio.gather(
             *(
                 asyncio.to_thread(interrupted, folder / name, *how)

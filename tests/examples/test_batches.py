@@ -19,8 +19,8 @@ def ends_after(times):
 
 
 @pytest.fixture
-def api(api_url, tmp_path):
-    return RealApi(api_url, tmp_path)
+def api(api_url):
+    return RealApi(api_url)
 
 
 @pytest.fixture

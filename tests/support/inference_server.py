@@ -150,7 +150,7 @@ def build_app(server, *, generates=False):
 async def inference_server(script, **settings):
     """Serve in this process; yield the server, with its `url`."""
     server = InferenceServer(script, **settings)
-    async with serve_app(build_app(server), notices_departures=True) as server.url:
+    async with serve_app(build_app(server)) as server.url:
         yield server
 
 

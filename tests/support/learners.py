@@ -10,7 +10,6 @@ import math
 import random
 import statistics
 from collections import deque
-from typing import NamedTuple
 
 from rg_env.stream.curriculum import AdaptiveWeights, Curriculum, TaskHistory
 
@@ -71,33 +70,29 @@ LEARNERS = {
 steps that an item of this level may fall on, each with its probability."""
 
 
-class Trace(NamedTuple):
-    """Groups until the target was reached, and the distance of each window's mean."""
-
-    reached: object
-    off: list
-
-
 def scores(chance, rng):
     """Return how many completions of a group are right."""
     return sum(rng.random() < chance for _ in range(GROUP_SIZE))
 
 
 def run_task(learner, in_flight):
-    """Have the curriculum bring a learner to its target."""
+    """Have the curriculum bring a learner to its target.
+
+    Return after how many groups it is there, and the distance of each window's mean.
+    """
     rng = random.Random(1)
     controller = Curriculum(TARGET)
     progress = TaskHistory({}, {}, {}, {})
     sampled = deque()
     means = []
-    reached = None
+    reached = math.inf
     settling = WINDOW + ROUNDS * in_flight
     for number in range(settling + WINDOWS * WINDOW + in_flight - 1):
         level = controller.level_of(TASK)
         steps = learner(level, number)
         accuracy = sum(p * share for p, share in steps.items())
-        if reached is None and abs(accuracy - TARGET) <= BAND:
-            reached = len(means)
+        if abs(accuracy - TARGET) <= BAND:
+            reached = min(reached, len(means))
         sampled.append((number, level))
         if len(sampled) < in_flight:
             continue
@@ -109,7 +104,7 @@ def run_task(learner, in_flight):
         controller.follow(TASK, progress)
     starts = range(settling, settling + WINDOWS * WINDOW, WINDOW)
     windows = [statistics.fmean(means[start : start + WINDOW]) for start in starts]
-    return Trace(reached, [abs(mean - TARGET) for mean in windows])
+    return reached, [abs(mean - TARGET) for mean in windows]
 
 
 def run_training(is_adaptive):

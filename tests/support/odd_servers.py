@@ -1,6 +1,5 @@
 """Servers that are not what the settings say: each answers as the real one does."""
 
-import copy
 import json
 from pathlib import Path
 
@@ -81,8 +80,7 @@ def completions(body, name="ids", **changes):
     """Answer as the recorded server did, with fields of choices or logprobs changed."""
     _, reply = recorded(name)
     reply["model"] = body["model"]
-    choices = reply["choices"]
-    reply["choices"] = [copy.deepcopy(choices[i % 2]) for i in range(body["n"])]
+    reply["choices"] = [recorded(name)[1]["choices"][i % 2] for i in range(body["n"])]
     for choice in reply["choices"]:
         for field, value in changes.items():
             is_inner = field in (choice["logprobs"] or {})

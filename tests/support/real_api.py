@@ -41,9 +41,8 @@ ENVIRONMENT = {
 
 
 class RealApi:
-    def __init__(self, url, folder):
+    def __init__(self, url):
         self.url = url
-        self._folder = folder
 
     def query(self, method, path, payload=None):
         reply = httpx.request(method, self.url + path, json=payload, timeout=30)
@@ -55,8 +54,7 @@ class RealApi:
 
     def start_trainer(self, max_token_len=LIMIT, batch_size=SIZE):
         sizes = {"max_token_len": max_token_len, "batch_size": batch_size}
-        given = {**TRAINER, **sizes, "checkpoint_dir": str(self._folder)}
-        self.query("POST", "/register", given)
+        self.query("POST", "/register", TRAINER | sizes)
         self.query("GET", "/batch")
 
     def batches(self):

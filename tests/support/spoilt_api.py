@@ -65,5 +65,5 @@ class SpoiltApi:
 async def faulty_api(script, url, only):
     """Serve in this process; yield the door, with its `url`."""
     api = SpoiltApi(script, url, only)
-    async with serve_app(api.app(), notices_departures=True) as api.url:
+    async with serve_app(api.app()) as api.url:
         yield api

@@ -21,13 +21,13 @@ def app_of(handler):
 
 
 @contextlib.asynccontextmanager
-async def serve_app(app, port=0, *, notices_departures=False):
+async def serve_app(app, port=0):
     """Serve an application while the context lasts; yield the base URL."""
     runner = web.AppRunner(
         app,
         access_log=None,
         shutdown_timeout=1.0,  # a waiting answer must not hold up the end
-        handler_cancellation=notices_departures,  # when its client goes away
+        handler_cancellation=True,  # when its client goes away
     )
     await runner.setup()
     try:
@@ -45,7 +45,7 @@ def announce(url, name):
 
 async def serve_announced(app, name, port):
     """Serve an application, and say where, until this is cancelled."""
-    async with serve_app(app, port=port, notices_departures=True) as url:
+    async with serve_app(app, port) as url:
         announce(url, name)
         await asyncio.Event().wait()
 
