@@ -10,11 +10,8 @@ from rg_env.errors import SettingError
 from tests.support.odd_servers import (
     HTML,
     Odd,
-    atropos_api,
-    moved,
     serving,
     stock_vllm,
-    web_page,
 )
 from tests.support.real_api import RealApi, registered
 
@@ -95,14 +92,14 @@ async def test_a_secret_in_the_address_is_not_repeated():
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        (stock_vllm, "status 404: Not Found"),
-        (web_page, "not a reply of the Atropos API: a web page"),
-        (moved, "status 301: https://elsewhere.example/v1"),
+        (stock_vllm(), "status 404: Not Found"),
+        (Odd({}, otherwise=(200, HTML)), "not a reply of the Atropos API: a web page"),
+        (Odd({}, otherwise=(301, "/v1")), "status 301: /v1"),
     ],
 )
 def test_another_program_is_refused_in_its_own_words(other, words):
     with pytest.raises(SettingError) as refused:
-        with_session(other(), ApiSession.find)
+        with_session(other, ApiSession.find)
     what = "env.rollout_server_url: what is at U is not the Atropos API"
     assert str(refused.value).startswith(f"{what} (GET /: {words})")
 
@@ -116,10 +113,8 @@ async def test_an_address_without_a_host_is_refused():
 
 @pytest.mark.parametrize("before", [(429, ""), (503, HTML)])
 def test_what_fails_now_or_finds_the_api_later_is_waited_for(before):
-    odd = atropos_api()
-    right, left = odd.replies["GET /"], [before] * 2
-    odd.replies["GET /"] = lambda body: left.pop() if left else right
-    with_session(odd, ApiSession.find)
+    left = [{"message": "AtroposLib API"}, before, before]
+    with_session(Odd({"GET /": lambda body: left.pop()}), ApiSession.find)
     assert left == []
 
 

@@ -4,9 +4,9 @@ A page is a document for people; a document is a page, the changelog or an examp
 """
 
 import re
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from rg_env.installation import PROJECT as ROOT
+
 README = ROOT / "README.md"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 PAGES = [

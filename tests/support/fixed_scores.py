@@ -38,12 +38,6 @@ def paid(task, entry, answer, params=None, **rules):
     return score
 
 
-def fix_of(task):
-    fix = datasets.fix_of(task)
-    assert fix is not None
-    return fix
-
-
 def library_score(task, entry):
     scorer = datasets.scoring_dataset(task, {}).score_answer
     return lambda answer: as_unit(scorer(answer, entry))
@@ -51,7 +45,7 @@ def library_score(task, entry):
 
 def fixed_score(task, entry, answer):
     """Return the score of the fix, which may call that of the library."""
-    return fix_of(task).score(answer, entry, library_score(task, entry))
+    return datasets.fix_of(task).score(answer, entry, library_score(task, entry))
 
 
 def both_scores(task, entry, answer):

@@ -111,23 +111,6 @@ def openai_endpoint(answer=chat, *names):
     return Odd(pages, otherwise=(404, refusal(unknown, "unknown_url")))
 
 
-def atropos_api():
-    pages = {
-        "GET /": {"message": "AtroposLib API"},
-        "GET /info": {"batch_size": -1, "max_token_len": -1},
-    }
-    return Odd(pages)
-
-
-def web_page():
-    """A page for every path, as of an application in the browser."""
-    return Odd({}, otherwise=(200, HTML))
-
-
-def moved():
-    return Odd({}, otherwise=(301, "https://elsewhere.example/v1"))
-
-
 def serving(odd):
     """Serve in this process while a context lasts; yield the base URL, without /v1."""
     return serve_app(app_of(odd.answer))

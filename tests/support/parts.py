@@ -19,11 +19,11 @@ from transformers import AutoTokenizer
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.cli.main import main
+from rg_env.installation import PROJECT as REPO_ROOT
 from rg_env.installation import TOKENIZER_FOLDER
 from rg_env.settings.program_settings import SIMULATED
 from tests.support.text_models import ChatTokenizer
 
-REPO_ROOT = Path(__file__).resolve().parents[2]
 ENTRY = REPO_ROOT / "reasoning_gym_environment.py"
 TOKENIZER = str(TOKENIZER_FOLDER)
 FAST_TASKS = ["basic_arithmetic", "chain_sum", "gcd", "leg_counting", "spell_backward"]

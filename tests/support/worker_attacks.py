@@ -9,14 +9,13 @@ import math
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from rg_env.installation import PROJECT
 from rg_env.workers.call import JobError
 from rg_env.workers.worker_pool import WorkerPool
 
-ROOT = Path(__file__).resolve().parents[2]
 LONG_S = 120.0
 HANG_IN_C = "pow(9, 9**9)"
 LAYERS = ("limits", "landlock", "seccomp")
@@ -56,7 +55,7 @@ def start_script(folder, source, **variables):
     script.write_text(source)
     return subprocess.Popen(
         [sys.executable, str(script)],
-        env=os.environ | {"PYTHONPATH": str(ROOT)} | variables,
+        env=os.environ | {"PYTHONPATH": str(PROJECT)} | variables,
         stdout=subprocess.PIPE,
         text=True,
     )

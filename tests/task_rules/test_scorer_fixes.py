@@ -2,6 +2,7 @@
 
 import pytest
 
+from rg_env.library.datasets import fix_of
 from rg_env.task_rules.rules import READABLE
 from rg_env.task_rules.table import solution
 from tests.support.fixed_scores import (
@@ -10,7 +11,6 @@ from tests.support.fixed_scores import (
     both_scores,
     entries,
     entry_of,
-    fix_of,
 )
 
 pytestmark = pytest.mark.slow

@@ -4,8 +4,9 @@ import os
 
 import pytest
 
+from rg_env.installation import PROJECT
 from rg_env.workers.call import JobError
-from tests.support.worker_attacks import ROOT, execute, fails_with
+from tests.support.worker_attacks import execute, fails_with
 
 pytestmark = pytest.mark.processes
 
@@ -18,8 +19,8 @@ pytestmark = pytest.mark.processes
         "/proc/self/environ",
         "/proc/self/maps",
         pytest.param(f"/proc/{os.getpid()}/environ", id="/proc/OWNER/environ"),
-        str(ROOT / "pyproject.toml"),
-        *(str(path) for path in [ROOT / ".git"] if path.exists()),
+        str(PROJECT / "pyproject.toml"),
+        *(str(path) for path in [PROJECT / ".git"] if path.exists()),
     ],
 )
 def test_file_cannot_be_read(pool, path):
