@@ -119,8 +119,8 @@ def hurried(monkeypatch):
     monkeypatch.setattr(client, "PAUSE_S", 0.02)
 
 
-def sampled(server, kind="vllm", n=2, max_tokens=9999, left=()):
-    """Sample from a server, as long as replies are left; return the newest."""
+def sampled(server, kind="vllm", n=2, max_tokens=9999):
+    """Sample from a server once."""
 
     async def run():
         async with serving(server) as url:
@@ -131,12 +131,9 @@ def sampled(server, kind="vllm", n=2, max_tokens=9999, left=()):
             prompt = render_prompt(env.tokenizer, env._prompts.messages("2 + 2?"))
             sampling = Sampling(max_tokens, 1.0, 1.0, "train")
             try:
-                made = await env._servers.generate(prompt, n, sampling)
-                while left:
-                    made = await env._servers.generate(prompt, n, sampling)
+                return await env._servers.generate(prompt, n, sampling)
             finally:
                 await env.close()
-            return made
 
     return asyncio.run(run())
 
@@ -146,9 +143,9 @@ def vllm(reply):
 
 
 def completions(*replies, **how):
-    """Sample from a server of Atropos until it has given all its replies."""
+    """Sample once from a server of Atropos that gives these replies in turn."""
     left = list(replies)
-    return sampled(vllm(lambda body: left.pop(0)), left=left, **how)
+    return sampled(vllm(lambda body: left.pop(0)), **how)
 
 
 def chatted(*replies, n=2):

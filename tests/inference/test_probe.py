@@ -43,16 +43,16 @@ KINDS = ["vllm", "sglang", "openai", "trl"]
 
 
 @contextlib.asynccontextmanager
-async def client_at(odd, kind="openai", *, trains=True, **sampling):
-    """Yield a client of an odd server; it is probed with what is sampled."""
+async def client_at(odd, kind="openai", *, trains=True):
+    """Yield a client of an odd server; it is probed for two completions."""
     async with serving(odd) as url:
         config = server_config(url, kind, model_name=MODEL, health_check=False)
         client = Client(config)
         client.tokenizer = AutoTokenizer.from_pretrained(TOKENIZER)
         client.needs_tokens = trains
         messages = [{"role": "user", "content": "2 + 2?"}]
-        prompt, sampling = Prompt(messages, PROMPT, False), {"n": 2, **sampling}
-        client.probe_request = ProbeRequest(prompt, sampling)
+        prompt = Prompt(messages, PROMPT, False)
+        client.probe_request = ProbeRequest(prompt, {"n": 2})
         try:
             yield client
         finally:
@@ -228,7 +228,7 @@ async def test_a_server_that_ignores_n_is_asked_as_often():
 
 async def chatted(odd):
     """Query a chat that was probed twice; return the bodies of its requests."""
-    async with client_at(odd, trains=False, n=2) as client:
+    async with client_at(odd, trains=False) as client:
         await client.probe()
         for _ in range(2):
             found = await client.chat_completion(messages=[{}], n=3, max_tokens=9)

@@ -60,9 +60,9 @@ class Bare(ReasoningGymEnv):
         return self._prompts.messages("2 + 2"), ENTRY_OF_FOUR, Exact()
 
 
-def bare(*urls, kind="vllm", model=MODEL, key="x", cls=Bare, **changes):
-    servers = [server_config(url, kind, model_name=model, api_key=key) for url in urls]
-    env = cls(env_config(**SETTINGS | changes), servers)
+def bare(url, kind="vllm", cls=Bare, **changes):
+    server = server_config(url, kind, model_name=MODEL)
+    env = cls(env_config(**SETTINGS | changes), [server])
     env.n_groups_to_process, env.group_size_to_process = 2, 4
     return env
 

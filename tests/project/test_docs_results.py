@@ -32,15 +32,10 @@ def test_the_list_of_endings_has_every_ending():
     assert [names[0] for names, _ in rows] == [ending.value for ending in Ending]
 
 
-def record():
-    rollout = Rollout([], 1.0, 1.0, "right", "4", "stop", 1, 1)
-    return scored("gcd", [rollout], "4")
-
-
 def keys_of_the_code():
     """Return the W&B keys that the code makes of one of everything."""
     metrics = Metrics(Ledger())
-    asyncio.run(metrics.take(record()))
+    asyncio.run(metrics.take(scored("gcd", [Rollout(outcome="right")])))
     metrics.ledger.settle(Ending.SENT, 1)
     metrics.events["errors"] = 1
     results = 2 * [Sample("gcd", "arithmetic", "4 and 6?", 1.0, "right")]

@@ -15,7 +15,7 @@ TASKS = [f"{kind}_{i}" for i in range(4) for kind in ("number", "yes_or_no", "mo
 
 
 def rollout(answer, score, outcome="wrong", finish_reason="stop"):
-    return Rollout([], score, score, outcome, answer, finish_reason, 100, 60)
+    return Rollout([], score, score, outcome, answer, finish_reason)
 
 
 def simulated(seed, groups, tasks=TASKS, outcome="wrong", share=0.0, truncated=0.0):

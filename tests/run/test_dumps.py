@@ -164,7 +164,7 @@ GOOD, ALL_RIGHT, FAILED_ONE = (1.0, 0.0), (1.0, 1.0), (0.0, 0.0)
 
 
 def scored_group(*scores):
-    rollouts = [Rollout([], n, n, "right", "4", "stop", 1, 1) for n in scores]
+    rollouts = [Rollout(score=n, reward=n) for n in scores]
     return scored("gcd", rollouts)
 
 

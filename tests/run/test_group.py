@@ -20,7 +20,7 @@ ORIGIN = {"index": 17, "seed": 99, "level": 0.7, "params": {"max_numbers": 3}}
 
 
 def group(*scores, **origin):
-    rollouts = [Rollout(TALK, n, n / 2, "right", "5", "stop", 12, 7) for n in scores]
+    rollouts = [Rollout(TALK, n, n / 2) for n in scores]
     return scored("gcd", rollouts, "5", **origin)
 
 
