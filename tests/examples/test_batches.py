@@ -32,20 +32,14 @@ def source(api):
     return source
 
 
-def first_step(api):
-    """Return what an environment that registers now goes on from."""
-    return api.query("POST", "/register-env", ENVIRONMENT)["starting_step"]
-
-
-def send(api, **changes):
-    api.query("POST", "/scored_data", {**group(), **changes})
-
-
 def test_a_group_arrives_as_it_was_sent(api, source):
-    overrides = [{}, {"set_advantage_to_zero": True}]
-    send(api, generation_params={"temperature": 0.5}, overrides=overrides)
+    sent = {
+        **group(),
+        "generation_params": {"temperature": 0.5},
+        "overrides": [{}, {"set_advantage_to_zero": True}],
+    }
+    api.query("POST", "/scored_data", sent)
     (got,) = source.next_batch(0)
-    sent = group()
     assert got.tokens == sent["tokens"]
     assert got.scores.tolist() == sent["scores"]
     assert got.temperature == 0.5
@@ -73,7 +67,7 @@ def test_an_api_that_was_started_anew_is_registered_at_again(api, source, caplog
     with pytest.raises(EndedError):
         source.next_batch(5)
     assert "started anew" in caplog.text
-    assert first_step(api) == 5
+    assert api.query("POST", "/register-env", ENVIRONMENT)["starting_step"] == 5
 
 
 @pytest.mark.parametrize(

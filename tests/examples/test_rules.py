@@ -11,10 +11,10 @@ LEVELS = [("gcd", step / 8) for step in range(9)]
 TASKS = [("gcd", None), ("lcm", None), ("chain_sum", None)]
 
 
-def values(share, count=8):
-    """As many right completions of a group as the share, rounded."""
-    right = round(share * count)
-    return [1.0] * right + [0.0] * (count - right)
+def values(share):
+    """As many right completions of a group of eight as the share, rounded."""
+    right = round(share * 8)
+    return [1.0] * right + [0.0] * (8 - right)
 
 
 def played(rule, share_of, rounds=40):
@@ -49,7 +49,7 @@ def test_the_library_goes_up_above_07_and_down_below_03_one_level_at_a_time():
         levels.append(LEVELS.index(rule.next()))
     assert levels[46:48] == [0, 1] and levels[48 * 3 - 1 : 48 * 5] == [3] * 97
     assert levels[-1] == 1 and max(levels) == 3
-    rule.took(LEVELS[8], values(1.0, 384))  # late, and of another level
+    rule.took(LEVELS[8], [1.0] * 384)  # late, and of another level
     assert LEVELS.index(rule.next()) == 1
 
 

@@ -73,12 +73,6 @@ def probed(odd, kind="openai", **how):
     return asyncio.run(run())
 
 
-def fault_of(*odd, **how):
-    error = probed(*odd, **how)
-    assert error.failure.kind == NO_ROUTE, error
-    return str(error).partition(": ")[2].removesuffix("; see docs/servers.md")
-
-
 # -- the model of a reply --------------------------------------------------------------
 
 
@@ -90,7 +84,7 @@ def named(models, *names):
         name = left.pop(0) if len(left) > 1 else left[0]
         return {**completions(body), "model": name}
 
-    odd = stock_vllm(complete=complete)
+    odd = stock_vllm(complete)
     rows = [{"id": name, "root": root} for name, root in models.items()]
     odd.replies["GET /v1/models"] = {"data": rows}
     return odd
@@ -184,7 +178,9 @@ LACKING = {
 @pytest.mark.parametrize("case", LACKING)
 def test_what_is_missing_is_named_with_each_route(case):
     odd, said = LACKING[case]
-    fault = fault_of(odd)
+    error = probed(odd)
+    assert error.failure.kind == NO_ROUTE
+    fault = str(error)
     assert said in fault and fault.count("/generate: ") == 1
     assert NOT_THERE in fault or case == "another form"
 
@@ -217,23 +213,13 @@ def test_a_server_that_omits_text_or_its_end_trains(text):
 
 
 async def test_a_server_that_ignores_n_is_asked_as_often():
-    odd = stock_vllm(complete=lambda body: completions({**body, "n": 1}))
+    odd = stock_vllm(lambda body: completions({**body, "n": 1}))
     async with client_at(odd) as client:
         for _ in range(2):  # as the framework does
             query = client.tokens_and_logprobs_completion(input_ids=PROMPT, n=3)
             _, ids, logprobs, ends = await query
     assert ids == [IDS[0]["token_ids"]] * 3 and len(logprobs) == len(ends) == 3
     assert [body["n"] for body in odd.bodies] == [2] + [1] * 6
-
-
-async def chatted(odd):
-    """Query a chat that was probed twice; return the bodies of its requests."""
-    async with client_at(odd, trains=False) as client:
-        await client.probe()
-        for _ in range(2):
-            found = await client.chat_completion(messages=[{}], n=3, max_tokens=9)
-            assert len(found.choices) == 3
-    return odd.bodies
 
 
 UNSUPPORTED = (
@@ -245,7 +231,12 @@ UNSUPPORTED = (
 async def test_a_model_that_takes_another_limit_is_asked_with_that():
     refused = (400, refusal(UNSUPPORTED, "unsupported_parameter", "max_tokens"))
     odd = openai_endpoint(lambda body: refused if "max_tokens" in body else chat(body))
-    limits = ["max_completion_tokens" in body for body in await chatted(odd)]
+    async with client_at(odd, trains=False) as client:
+        await client.probe()
+        for _ in range(2):
+            found = await client.chat_completion(messages=[{}], n=3, max_tokens=9)
+            assert len(found.choices) == 3
+    limits = ["max_completion_tokens" in body for body in odd.bodies]
     assert limits == [False, True, True]
 
 
@@ -261,7 +252,8 @@ TELLING = {
 @pytest.mark.parametrize("trains", [True, False])
 @pytest.mark.parametrize("said", TELLING.values(), ids=list(TELLING))
 def test_what_a_server_says_of_a_request_is_not_hidden_by_other_routes(said, trains):
-    odd = stock_vllm(complete=lambda body: said, answer=lambda body: said)
+    odd = stock_vllm(said)
+    odd.replies["POST /v1/chat/completions"] = said
     error = probed(odd, "vllm", trains=trains)
     assert error.failure.status == said[0], error
 

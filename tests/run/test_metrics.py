@@ -12,13 +12,13 @@ from rg_env.run.metrics import Metrics
 from tests.support.groups import scored
 
 
-def group(task="gcd", level=None, **scores_by_outcome):
+def group(level=None, **scores_by_outcome):
     rollouts = [
         Rollout([], score, score, outcome, None, "stop", 10, 5)
         for outcome, score in scores_by_outcome.items()
     ]
     origin = {} if level is None else {"level": level}
-    return scored(task, rollouts, "5", **origin)
+    return scored("gcd", rollouts, "5", **origin)
 
 
 def taken(*groups):

@@ -88,18 +88,18 @@ def completions(body, name="ids", **changes):
     return reply
 
 
-def stock_vllm(answer=chat, complete=completions):
+def stock_vllm(complete=completions):
     pages = {
         "GET /health": (200, ""),
         "GET /v1/models": models("vllm"),
-        "POST /v1/chat/completions": answer,
+        "POST /v1/chat/completions": chat,
         "POST /v1/completions": complete,
     }
     return Odd(pages)
 
 
 def with_changes(name="ids", **changes):
-    return stock_vllm(complete=lambda body: completions(body, name, **changes))
+    return stock_vllm(lambda body: completions(body, name, **changes))
 
 
 def openai_endpoint(answer=chat, *names):

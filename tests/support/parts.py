@@ -105,11 +105,11 @@ async def ready_env(*args, **changes):
 # -- the command line ------------------------------------------------------------------
 
 
-def options_of(url=NOWHERE, kind="vllm", **changes):
+def options_of(url=NOWHERE, **changes):
     """Return the command line of the settings of a small run."""
     given = {"use_wandb": "false", "tasks": ",".join(FAST_TASKS)}
     env = small_run() | given | {"complexity_mode": "None"}
-    server = _one_server(url, kind)
+    server = _one_server(url, "vllm")
     return [f"--env.{name}={value}" for name, value in (env | changes).items()] + [
         f"--openai.{name}={value}" for name, value in server.items()
     ]
