@@ -1,7 +1,5 @@
 """What is read from a server is bounded, and what it refuses is told."""
 
-import asyncio
-
 import orjson
 import pytest
 from aiohttp import web
@@ -53,23 +51,16 @@ async def asked(url):
         await there.close()
 
 
-def asked_of(handler):
-    async def run():
-        async with serve_app(app_of(handler)) as url:
-            return await asked(url)
-
-    return asyncio.run(run())
-
-
-def test_a_body_of_a_gigabyte_is_given_up():
+async def test_a_body_of_a_gigabyte_is_given_up():
     async def endless(request):
         await (reply := web.StreamResponse()).prepare(request)
         for _ in range(1024):
             await reply.write(b" " * MEBIBYTE)
         return reply
 
-    with pytest.raises(RequestFailedError, match="longer than 16 MiB"):
-        asked_of(endless)
+    async with serve_app(app_of(endless)) as url:
+        with pytest.raises(RequestFailedError, match="longer than 16 MiB"):
+            await asked(url)
 
 
 async def test_no_redirect_is_followed_and_the_error_says_where_it_leads():
