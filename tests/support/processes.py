@@ -24,11 +24,9 @@ def descendants(pid):
 def left_alive(pids):
     """Return which processes are still there, after some patience."""
     deadline = time.monotonic() + PATIENCE_S
-    while left := sorted(_running().intersection(pids)):
-        if time.monotonic() > deadline:
-            break
+    while (left := _running().intersection(pids)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    return left
+    return sorted(left)
 
 
 @contextlib.contextmanager
