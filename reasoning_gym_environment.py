@@ -84,7 +84,8 @@ from rg_env.run.loop import Run, Window
 from rg_env.run.metrics import Metrics
 from rg_env.settings import environment_settings, program_settings
 from rg_env.shutdown import Lifetime
-from rg_env.stream.curriculum import AdaptiveWeights, Feedback
+from rg_env.stream.adaptive_weights import AdaptiveWeights
+from rg_env.stream.curriculum import Feedback
 from rg_env.stream.prefetch import PATIENCE_S, prepare_items
 
 __all__ = [

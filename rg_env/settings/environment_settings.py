@@ -26,7 +26,7 @@ from rg_env.settings.setting_types import (
     Url,
     Weight,
 )
-from rg_env.stream.curriculum import FLOOR
+from rg_env.stream.adaptive_weights import FLOOR
 from rg_env.stream.difficulty import LevelSetting, level_setting
 from rg_env.stream.sampler import MAX_SEED
 from rg_env.stream.task_selection import PresetName, TaskChoosing

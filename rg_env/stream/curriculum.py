@@ -1,7 +1,6 @@
-"""Levels and weights of tasks that follow the scores of their groups.
+"""The curriculum: the level of a task follows the scores of its groups.
 
-With a curriculum, a task gets harder while it is too easy, and easier while it is too
-hard:
+A task gets harder while it is too easy, and easier while it is too hard:
 
 - Only groups made within `NEAR` of the level now in force count, at least `MIN_GROUPS`
   and at most the `RECENT_GROUPS` newest. Their scores are carried over to that level:
@@ -12,10 +11,7 @@ hard:
 - Once a task had to turn round, its steps are at most `GAIN` times the distance from
   the target.
 
-A group of equal scores teaches nothing, so with adaptive weights, tasks whose groups
-have no reward variance are drawn seldom: the weight of a task is multiplied by
-`floor + (1 - floor) * estimate`, with the estimated fraction of its groups that have
-some, at first 1. docs/measurements.md says how simulated learners fare with both.
+docs/measurements.md says how simulated learners fare with it.
 """
 
 from __future__ import annotations
@@ -26,6 +22,8 @@ from collections.abc import Collection, Iterator, Mapping, MutableMapping
 from typing import Annotated, Any, Literal
 
 import msgspec
+
+from rg_env.stream.adaptive_weights import AdaptiveWeights, WeightsState
 
 START = 0.3
 BAND = 0.05  # half the width of the range of accuracies that is left alone
@@ -50,12 +48,6 @@ SLOPE = 2.5  # accuracy that a learner is taken to lose per unit of level
 # the target where a level mixes groups of two accuracies.
 GAIN = 0.2
 ROUNDING = 1e-9
-
-# The share of its weight that a task keeps, so that renewed variance is noticed.
-FLOOR = 0.03
-# The share of the estimate that one group leaves. A longer memory kept sampling tasks
-# that were never or always solved, a much shorter one left tasks with variance early.
-MEMORY = 0.5
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -252,46 +244,10 @@ class Curriculum(MutableMapping[str, float]):
         self._tasks = msgspec.convert(state, _CurriculumState).tasks
 
 
-class _WeightsState(msgspec.Struct):
-    signal: dict[str, Share]  # the estimate of each task that had a group
-
-
-class AdaptiveWeights:
-    """Factors of the weights of tasks; the floor is in (0, 1].
-
-    Example:
-        >>> weights = AdaptiveWeights(floor=0.1)
-        >>> weights.record("gcd", has_variance=False)
-        >>> weights.weight_of("gcd")
-        0.55
-    """
-
-    def __init__(self, floor: float = FLOOR) -> None:
-        self._floor = floor
-        self._estimates: dict[str, float] = {}
-
-    def record(self, task: str, has_variance: bool) -> None:
-        """Add one group of a task."""
-        before = self._estimates.get(task, 1.0)
-        self._estimates[task] = MEMORY * before + (1 - MEMORY) * has_variance
-
-    def weight_of(self, task: str) -> float:
-        """Return the factor of a task, in [floor, 1]; 1 before its first group."""
-        return self._floor + (1 - self._floor) * self._estimates.get(task, 1.0)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the state as plain values."""
-        return {"signal": dict(sorted(self._estimates.items()))}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over a state; ValueError, and no change, if it has another form."""
-        self._estimates = msgspec.convert(state, _WeightsState).signal
-
-
 class _FeedbackState(msgspec.Struct):
     progress: TaskHistory
     curriculum: _CurriculumState
-    adaptive: _WeightsState | None = None
+    adaptive: WeightsState | None = None
 
 
 class Feedback:

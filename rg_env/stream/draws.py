@@ -17,7 +17,8 @@ from rg_env.library import worker_jobs
 from rg_env.library.installed_library import DEADLINE_S, read_scales
 from rg_env.library.registry import LibraryDescription
 from rg_env.reward.prompt import prompt_of
-from rg_env.stream.curriculum import AdaptiveWeights, Feedback
+from rg_env.stream.adaptive_weights import AdaptiveWeights
+from rg_env.stream.curriculum import Feedback
 from rg_env.stream.difficulty import NO_LEVELS, Difficulty, build_rules
 from rg_env.stream.item import Item
 from rg_env.stream.sampler import draw, draw_in_turn

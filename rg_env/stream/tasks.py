@@ -28,8 +28,9 @@ from rg_env.library.registry import TASKS, LibraryDescription
 from rg_env.library.task_check import item_fault
 from rg_env.reward.extraction import AnswerFormat
 from rg_env.reward.score import ScoringRules
+from rg_env.stream.adaptive_weights import AdaptiveWeights
 from rg_env.stream.completion_results import Result
-from rg_env.stream.curriculum import AdaptiveWeights, Count, Feedback, LevelChange
+from rg_env.stream.curriculum import Count, Feedback, LevelChange
 from rg_env.stream.difficulty import LevelSetting, level_setting
 from rg_env.stream.draws import Stream, prepare_stream
 from rg_env.stream.evaluation_items import evaluation_specs, items_digest, load_preset

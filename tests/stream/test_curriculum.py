@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rg_env.stream.adaptive_weights import AdaptiveWeights
 from rg_env.stream.curriculum import (
     BAND,
     FAST_STEP,
@@ -16,7 +17,6 @@ from rg_env.stream.curriculum import (
     RECENT_GROUPS,
     START,
     STEP,
-    AdaptiveWeights,
     Feedback,
     TaskHistory,
 )

@@ -5,7 +5,8 @@ from collections import Counter
 import pytest
 
 from rg_env.library.scales import load_shipped
-from rg_env.stream.curriculum import AdaptiveWeights, Curriculum
+from rg_env.stream.adaptive_weights import AdaptiveWeights
+from rg_env.stream.curriculum import Curriculum
 from rg_env.stream.difficulty import NO_LEVELS, Difficulty, LevelRule
 from rg_env.stream.draws import Stream
 from rg_env.stream.task_selection import StreamSettings, TaskChoice

@@ -11,7 +11,8 @@ import random
 import statistics
 from collections import deque
 
-from rg_env.stream.curriculum import AdaptiveWeights, Curriculum, TaskHistory
+from rg_env.stream.adaptive_weights import AdaptiveWeights
+from rg_env.stream.curriculum import Curriculum, TaskHistory
 
 TARGET = 0.7
 BAND = 0.05

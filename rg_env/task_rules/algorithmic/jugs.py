@@ -1,0 +1,53 @@
+"""Rules of jugs, whose answer is a list of moves, in JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from rg_env.task_rules.reading.values import as_json
+from rg_env.task_rules.rules import (
+    READABLE,
+    Entry,
+    ItemCheck,
+    LevelRepair,
+    LibraryScore,
+    ScorerFix,
+    TaskRules,
+)
+
+_JUG_MOVE = re.compile(r"\S+ [A-Z](?:->[A-Z])?")  # the verb in any language
+
+
+def _moves_of_jugs(answer: str, entry: Entry, library: LibraryScore) -> float:
+    value = library(answer)
+    if value <= READABLE:
+        return value
+    moves = json.loads(answer)
+    plain = isinstance(moves, list) and all(
+        _JUG_MOVE.fullmatch(" ".join(move.split())) for move in moves
+    )
+    return value if plain else READABLE
+
+
+JUGS = TaskRules(
+    "jugs",
+    notation=as_json,
+    fix=ScorerFix(
+        fault="Ignores the text behind a move.",
+        score=_moves_of_jugs,
+    ),
+    item_checks=(
+        ItemCheck(
+            "answer says that there is no solution, because the library searches with"
+            " all jugs and solves with the first three",
+            lambda entry: bool(entry["answer"] == '["No solution"]'),
+            always=True,
+        ),
+    ),
+    level_repair=LevelRepair(
+        {level: {"num_jugs": 3} for level in (2, 3)},
+        "levels 2 and 3 ask for 5 and 7 jugs; finding a puzzle takes seconds to"
+        " minutes, and its solver sees three jugs alone, so that the answers are wrong",
+    ),
+)
