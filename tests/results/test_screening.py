@@ -75,6 +75,11 @@ def test_ends_of_the_levels_without_variance_go(shares, levels):
     assert [low, high] == pytest.approx(expected, abs=1e-4)
 
 
+def test_the_hardest_level_is_of_the_last_band():
+    rows = [row(WRONG, 0.1)] * 40 + [row(MIXED, 1.0)] * 40
+    assert screened(rows).levels == (0.2, 1.0)
+
+
 @pytest.mark.parametrize("shares", [(1, 0, 0, 0, 0), (0, 0, 0, 0, 1)])
 def test_few_groups_decide_nothing_about_levels(shares):
     assert screened(banded(*shares, each=1)).levels == WHOLE
