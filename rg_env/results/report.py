@@ -293,6 +293,21 @@ def _read(samples: Iterator[Sample], folder: Path) -> tuple[FirstRows, pl.DataFr
 # -- the page --------------------------------------------------------------------------
 
 
+def _write_samples(
+    folder: Path, table: pl.DataFrame, runs: Sequence[Run]
+) -> Sequence[str]:
+    """Write a line for each sample of the page, and return its columns."""
+    labels = {number: run.label for number, run in enumerate(runs)}
+    lines = table.with_columns(
+        pl.col("task", "outcome").map_elements(printable, pl.String),
+        run=pl.col("result").replace_strict(labels, return_dtype=pl.String),
+    )
+    columns = [name for name in COLUMNS if lines[name].count()]
+    columns = columns if len(runs) > 1 else columns[1:]
+    _write_script(folder / SAMPLES, "samples", lines.select(columns).rows())
+    return columns
+
+
 def _write_page(folder: Path, values: Mapping[str, Any]) -> None:
     here = Path(__file__).parent
     shutil.copyfile(here / "report.js", folder / "report.js")
@@ -334,14 +349,6 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
         if not runs:
             raise sources.no_completion(paths)
         sampled = runs[: len(first_rows)]
-        labels = {number: run.label for number, run in enumerate(sampled)}
-        lines = table.with_columns(
-            pl.col("task", "outcome").map_elements(printable, pl.String),
-            run=pl.col("result").replace_strict(labels, return_dtype=pl.String),
-        )
-        columns = [name for name in COLUMNS if lines[name].count()]
-        columns = columns if len(labels) > 1 else columns[1:]
-        _write_script(new / SAMPLES, "samples", lines.select(columns).rows())
         k = completions_of_most_items(table)
         parts = parts_of_runs(table, k)
         rollouts = counted(len(table), "rollout")
@@ -354,7 +361,7 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
             "runs": sampled,
             "alarms": [f"{of.label}: {a}" for of in runs for a in of.metrics.alarms],
             "curves": curves_of(runs),
-            "columns": columns,
+            "columns": _write_samples(new, table, sampled),
             "parts": parts,
             "figures": [
                 (name, heading.format(k))
