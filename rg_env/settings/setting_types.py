@@ -142,8 +142,8 @@ def build(section: str, model: type[BaseModel], values: Mapping[str, Any]) -> An
         faults = error.errors(include_url=False)
         fault = max(faults, key=lambda each: len(each["loc"]))
         # pydantic adds parts such as `[key]`, `list[str]` and `constrained-str`.
-        parts = (part for part in map(str, fault["loc"]) if not {*"[-"} & {*part})
-        place = ".".join(parts)
+        parts = [part for part in map(str, fault["loc"]) if "[" not in part]
+        place = ".".join(parts).removesuffix(".constrained-str")
         if fault["type"] == "value_error":  # one of our checks
             why = str(fault["ctx"]["error"])
         elif fault["loc"][0] in SECRET:

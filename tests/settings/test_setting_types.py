@@ -31,6 +31,7 @@ def test_what_is_no_address_is_refused_without_a_password(text):
 REFUSED = r"""
 env    | {group_sise: 3}                    | env: unknown option .* 'group_size'
 env    | {seed: true}                       | env.seed: True is not allowed
+env    | {system_prompt: 5}                 | env.system_prompt: 5 is not allowed
 env    | {system_prompt: []}                | env.system_prompt: .* at least 1 item
 env    | {system_prompt: [Answer., 5]}      | env.system_prompt.1: 5 .* valid string
 env    | {group_size: many}                 | env.group_size: 'many' is .* integer
