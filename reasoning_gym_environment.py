@@ -59,11 +59,11 @@ from atroposlib.envs.server_handling.server_manager import (
 from rg_env import logs
 from rg_env.atropos import start_checks
 from rg_env.atropos.api_client import ApiSession
-from rg_env.atropos.completions import Completions, ItemPrompts
 from rg_env.atropos.config import ReasoningGymEnvConfig, server_list
 from rg_env.atropos.delivery import GroupSender, TrainerData
 from rg_env.atropos.evaluation_run import Evaluation
 from rg_env.atropos.hooks import with_hooks
+from rg_env.atropos.model import Completions, ItemPrompts
 from rg_env.atropos.old_names import OldNames, view
 from rg_env.atropos.process_run import Processing
 from rg_env.atropos.rewards import GroupRewards, move_level, penalise_group
@@ -80,7 +80,7 @@ from rg_env.results.sources import METRICS
 from rg_env.reward.prompt import SYSTEM_PROMPT
 from rg_env.run.checkpoints import Checkpoints
 from rg_env.run.dumps import Dumps
-from rg_env.run.loop import Run, Window
+from rg_env.run.group_loop import Run, Window
 from rg_env.run.metrics import Metrics
 from rg_env.settings import environment_settings, program_settings
 from rg_env.shutdown import Lifetime

@@ -16,14 +16,14 @@ from rg_env import installation
 
 if TYPE_CHECKING:
     from rg_env.run.metrics import GroupLog
-    from rg_env.stream.completion_results import (
+    from rg_env.stream.completion_scores import (
         Result,
         outcome_counts,
         score,
         score_async,
     )
     from rg_env.stream.item import Item
-    from rg_env.stream.reward_guard import guard
+    from rg_env.stream.reward_sandbox import guard
     from rg_env.stream.tasks import Tasks
 
 __all__ = [
@@ -43,7 +43,7 @@ _MODULES = {
     "GroupLog": "run.metrics",
     "Item": "stream.item",
     "Tasks": "stream.tasks",
-    "guard": "stream.reward_guard",
+    "guard": "stream.reward_sandbox",
 }
 
 
@@ -52,7 +52,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    module_name = _MODULES.get(name, "stream.completion_results")
+    module_name = _MODULES.get(name, "stream.completion_scores")
     module = import_module(f"{__name__}.{module_name}")
     value = globals()[name] = getattr(module, name)
     return value

@@ -27,7 +27,7 @@ from rg_env.library.scales import load_shipped as load_scales
 from rg_env.reward.score import ScoringRules
 from rg_env.stream.group_scorer import GroupScorer
 from rg_env.stream.item import Item
-from rg_env.stream.sampler import entry_seed
+from rg_env.stream.seeds import entry_seed
 from rg_env.workers.call import DeadlineExceededError, JobError, WorkerDiedError
 from rg_env.workers.worker_pool import WorkerPool
 from tools.tables import table_text

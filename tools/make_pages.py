@@ -25,7 +25,7 @@ from rg_env.results.samples import grouped
 from rg_env.settings import program_settings
 from rg_env.settings.environment_settings import DATA_DUMPS, GROUPS, START
 from rg_env.settings.program_settings import LaunchSettings
-from rg_env.settings.setting_types import CheckedModel
+from rg_env.settings.setting_checks import CheckedModel
 from rg_env.task_rules.faster_functions import source_digest
 from rg_env.task_rules.rules import ScorerFix
 from rg_env.task_rules.table import TABLE

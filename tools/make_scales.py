@@ -32,7 +32,7 @@ from rg_env.library.scales import (
     steps_of,
 )
 from rg_env.library.task_check import gold_fault, is_unusable
-from rg_env.stream.sampler import entry_seed
+from rg_env.stream.seeds import entry_seed
 from rg_env.task_rules.table import solution
 from rg_env.workers.call import DeadlineExceededError, JobError, WorkerDiedError
 from rg_env.workers.worker_pool import WorkerPool

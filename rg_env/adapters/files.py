@@ -26,7 +26,7 @@ from rg_env.places import new_folder
 from rg_env.results.samples import Sample, grouped
 from rg_env.reward.prompt import built_in_prompt
 from rg_env.stream.item import Item
-from rg_env.stream.sampler import EVALUATION_BIT
+from rg_env.stream.seeds import EVALUATION_BIT
 from rg_env.stream.tasks import Tasks
 
 # `export` writes fewer items after so many draws with known questions.

@@ -35,7 +35,7 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rg_env.errors import LibraryError, RunError, SettingError
-from rg_env.stream.completion_results import UNMATCHED, Result, score_async
+from rg_env.stream.completion_scores import UNMATCHED, Result, score_async
 from rg_env.stream.item import Item
 from rg_env.stream.tasks import Tasks
 from rg_env.workers.worker_pool import default_pool_size

@@ -19,7 +19,7 @@ from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import Action, ConcurrencyConfig, Observation, State
 from pydantic import Field
 
-from rg_env.stream.completion_results import UNMATCHED, score
+from rg_env.stream.completion_scores import UNMATCHED, score
 from rg_env.stream.item import Item
 from rg_env.stream.prefetch import MAX_FAILURES_IN_A_ROW, NoItemsError
 from rg_env.stream.tasks import Tasks

@@ -20,7 +20,7 @@ from transformers import Trainer, TrainerCallback
 from rg_env.errors import RunError, SettingError
 from rg_env.reward.extraction import opens_thinking, whole_text
 from rg_env.run.metrics import GroupLog
-from rg_env.stream.completion_results import score_async
+from rg_env.stream.completion_scores import score_async
 from rg_env.stream.item import Item
 from rg_env.stream.tasks import Tasks
 

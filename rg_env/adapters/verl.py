@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.errors import RunError
-from rg_env.stream.completion_results import UNMATCHED, score
+from rg_env.stream.completion_scores import UNMATCHED, score
 from rg_env.stream.item import Item
 
 TRIES = 4

@@ -40,7 +40,7 @@ from rg_env.inference.connection import (
     body_summary,
     failure_of,
 )
-from rg_env.settings.setting_types import without_path
+from rg_env.settings.setting_checks import without_path
 
 logger = logging.getLogger(__name__)
 

@@ -40,7 +40,7 @@ from rg_env.settings.environment_settings import (
     CheckedSettings,
 )
 from rg_env.settings.program_settings import SIMULATED, CheckedServer
-from rg_env.settings.setting_types import build, without_path
+from rg_env.settings.setting_checks import build, without_path
 
 logger = logging.getLogger(__name__)
 

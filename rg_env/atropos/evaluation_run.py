@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from rg_env.atropos import start_checks
-from rg_env.atropos.completions import Completions
 from rg_env.atropos.hooks import Hooks, group_at_work, own_method
+from rg_env.atropos.model import Completions
 from rg_env.atropos.rewards import GroupRewards
 from rg_env.executor import in_thread
 from rg_env.inference.connection import sampling_extra_of
@@ -29,12 +29,12 @@ from rg_env.results.samples import NOT_USED, Row, sample_of
 from rg_env.results.terminal import WorkProgress, rendered
 from rg_env.reward.score import outcome_of
 from rg_env.run.group import Group, Rollout
-from rg_env.run.loop import Run, Window
+from rg_env.run.group_loop import Run, Window
 from rg_env.stream.evaluation_items import items_digest
 from rg_env.stream.item import Item
 
 if TYPE_CHECKING:
-    from rg_env.results.summary import EvalSummary
+    from rg_env.results.score_tables import EvalSummary
 
 logger = logging.getLogger(__name__)
 
@@ -246,6 +246,6 @@ class Evaluation:
 
 def _summary(rows: Sequence[Row]) -> EvalSummary:
     # And polars, which takes its time.
-    from rg_env.results.summary import EvalSummary
+    from rg_env.results.score_tables import EvalSummary
 
     return EvalSummary(map(sample_of, rows))

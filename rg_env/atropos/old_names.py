@@ -23,7 +23,7 @@ from rg_env.reward.extraction import extract_answer
 from rg_env.run.dumps import Dumps
 from rg_env.stream.curriculum import Feedback
 from rg_env.stream.prefetch import RunItems
-from rg_env.stream.sampler import draw_generator
+from rg_env.stream.seeds import draw_generator
 from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from rg_env.executor import in_thread
 from rg_env.results.result_file import metrics_beside, settings_text
 from rg_env.results.terminal import WorkProgress
 from rg_env.run.group import Ending, Group
-from rg_env.run.loop import Run, Window
+from rg_env.run.group_loop import Run, Window
 
 logger = logging.getLogger(__name__)
 

@@ -8,13 +8,13 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rg_env.atropos.completions import completion_tokens
 from rg_env.atropos.config import ReasoningGymEnvConfig
+from rg_env.atropos.model import completion_tokens
 from rg_env.library.installed_library import shared_pool
 from rg_env.reward.extraction import Extraction
 from rg_env.reward.score import Score, as_unit, outcome_of
 from rg_env.run.group import Group, Rollout, has_variance
-from rg_env.stream.completion_results import extract_in_time
+from rg_env.stream.completion_scores import extract_in_time
 from rg_env.stream.curriculum import Feedback
 from rg_env.stream.group_scorer import GroupScorer
 from rg_env.workers.worker_pool import WorkerPool

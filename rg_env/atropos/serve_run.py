@@ -25,7 +25,7 @@ from rg_env.atropos.hooks import Hooks
 from rg_env.errors import SettingError
 from rg_env.run.checkpoints import Checkpoints, passed
 from rg_env.run.group import Group
-from rg_env.run.loop import Run, Window
+from rg_env.run.group_loop import Run, Window
 from rg_env.shutdown import IN_FLIGHT_GRACE_S, cancel_and_wait
 
 logger = logging.getLogger(__name__)

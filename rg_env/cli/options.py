@@ -28,10 +28,10 @@ from pydantic import BaseModel, Field, ValidationInfo, field_validator
 from rg_env.cli.main import Command, at_once
 from rg_env.errors import SettingError, nearest, shown
 from rg_env.installation import RUNS_WRITE_IN
-from rg_env.settings import environment_settings, program_settings, setting_types
+from rg_env.settings import environment_settings, program_settings, setting_checks
 from rg_env.settings.environment_settings import CheckedSettings
 from rg_env.settings.program_settings import CheckedServer, LaunchSettings
-from rg_env.settings.setting_types import CheckedModel, kinds
+from rg_env.settings.setting_checks import CheckedModel, kinds
 from rg_env.stream.tasks import Tasks
 
 logger = logging.getLogger(__name__)
@@ -210,7 +210,7 @@ class ExplicitSettings(CheckedModel):
     def over(self, start: Start) -> Start:
         """Build the settings of the environment and its servers, over the defaults."""
         first, firsts = start
-        env = setting_types.build("env", type(first), first.model_dump() | self.env)
+        env = setting_checks.build("env", type(first), first.model_dump() | self.env)
         is_one = isinstance(self.openai, Mapping)
         servers = []
         for number, part in enumerate(self.parts(firsts)):
@@ -220,7 +220,7 @@ class ExplicitSettings(CheckedModel):
             if part.get("server_type") == "openai":
                 values["health_check"] = False  # a token every second would cost money
             values |= part
-            servers.append(setting_types.build(section, type(first), values))
+            servers.append(setting_checks.build(section, type(first), values))
         return env, servers
 
 
@@ -337,7 +337,7 @@ class SettingsCommand(Command):
         typed = {name: values.get(name) for name in OF_MANAGER}
         content |= {n: text for n, text in typed.items() if text not in (None, "None")}
         given: ExplicitSettings
-        given = setting_types.build("--config", ExplicitSettings, content)
+        given = setting_checks.build("--config", ExplicitSettings, content)
         for option in self.settings:
             text = values[str(option.name)]
             section = getattr(given, option.section)

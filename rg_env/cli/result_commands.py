@@ -32,13 +32,13 @@ from rg_env.results.samples import SCORES, Sample, batched
 from rg_env.results.sources import Sources, files_of
 from rg_env.results.terminal import WorkProgress, rendered
 from rg_env.run.group import Group
-from rg_env.run.loop import Part
+from rg_env.run.group_loop import Part
 from rg_env.workers.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from rg_env.results.summary import Comparison
+    from rg_env.results.score_tables import Comparison
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ def compare(
     A result is a PATH: a file or folder of samples of evaluate or rescore, of dumps, of
     rows of process, or of published results of reasoning-gym, where each run is one.
     """
-    from rg_env.results.summary import Comparison
+    from rg_env.results.score_tables import Comparison
 
     names, table, unread = _results(paths, score)
     comparison = Comparison(names, table, all_pairs=pairs)
@@ -190,7 +190,7 @@ def rescore(
     item, the completion gets no score. The status is 0 only if one has a score.
     """
     from rg_env.results.estimates import HAS_SCORE, table_of
-    from rg_env.results.summary import Comparison
+    from rg_env.results.score_tables import Comparison
 
     if out is not None:
         check_writable("--out", out)

@@ -18,9 +18,9 @@ from rg_env.cli.options import ExplicitSettings, SettingsCommand, options
 from rg_env.errors import RunError, SettingError, not_allowed, shown
 from rg_env.installation import COMMAND, PROGRAM, PROJECT
 from rg_env.places import check_writable
-from rg_env.settings import setting_types
+from rg_env.settings import setting_checks
 from rg_env.settings.program_settings import LaunchSettings
-from rg_env.settings.setting_types import SECRET
+from rg_env.settings.setting_checks import SECRET
 
 if TYPE_CHECKING:
     from rg_env.results.screening import ScreenRun
@@ -237,7 +237,7 @@ def launch(command: SettingsCommand, given: ExplicitSettings) -> int:
     from rg_env.launch.training_run import TrainingRun
 
     config, _ = given.over(command.start)
-    settings = setting_types.build("launch", LaunchSettings, given.launch)
+    settings = setting_checks.build("launch", LaunchSettings, given.launch)
     if not isinstance(given.openai, Mapping):
         raise SettingError("openai: `launch` works with one server, not with a list")
     program = Path(sys.argv[0])

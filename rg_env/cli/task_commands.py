@@ -45,7 +45,7 @@ from rg_env.results.terminal import WorkProgress
 from rg_env.reward.score import OUTCOMES, ScoringRules
 from rg_env.stream.group_scorer import GroupScorer
 from rg_env.stream.item import Item, ItemMaker
-from rg_env.stream.sampler import MAX_ENTRY_SEED, mix_of_seed
+from rg_env.stream.seeds import MAX_ENTRY_SEED, mix_of_seed
 from rg_env.stream.task_selection import (
     StreamSettings,
     build_selection,

@@ -20,11 +20,12 @@ from functools import partial
 from typing import Any
 
 from rg_env.errors import RunError, SettingError
-from rg_env.inference.client import Client, back_off_s
+from rg_env.inference.client import Client
 from rg_env.inference.completions import Completion, Sampling
 from rg_env.inference.connection import NOTHING, UNUSABLE, Failure, RequestFailedError
 from rg_env.inference.probe import ProbeRequest
 from rg_env.inference.prompts import Prompt
+from rg_env.inference.server_health import back_off_s
 from rg_env.logs import is_sampled
 from rg_env.shutdown import cancel_and_wait
 

@@ -24,7 +24,7 @@ from rg_env.errors import EXIT_REFUSED, RunError, SettingError
 from rg_env.installation import PROJECT
 from rg_env.line_file import try_lock
 from rg_env.settings.program_settings import SIMULATED, LaunchSettings
-from rg_env.settings.setting_types import without_path
+from rg_env.settings.setting_checks import without_path
 from rg_env.workers.sandbox import syscalls
 
 logger = logging.getLogger(__name__)

@@ -22,7 +22,7 @@ from typing import Any
 
 from rg_env.launch.programs import Plan, Program, last_lines, wait_until_ready
 from rg_env.results.sources import METRICS
-from rg_env.settings.setting_types import without_path
+from rg_env.settings.setting_checks import without_path
 
 logger = logging.getLogger(__name__)
 

@@ -18,8 +18,8 @@ from rg_env.results.samples import Row
 from rg_env.results.terminal import WorkProgress
 from rg_env.reward.score import UNSCORED
 from rg_env.run.group import Group
-from rg_env.run.loop import Lost
-from rg_env.settings.setting_types import Affects
+from rg_env.run.group_loop import Lost
+from rg_env.settings.setting_checks import Affects
 
 logger = logging.getLogger(__name__)
 

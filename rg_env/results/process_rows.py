@@ -15,8 +15,8 @@ from rg_env.line_file import encode_group, readable
 from rg_env.logs import is_sampled
 from rg_env.results.result_file import ResultFile, read_lines, result_files
 from rg_env.run.group import Ending, Group, has_variance, listed, rollouts_in
-from rg_env.run.loop import RunStoppedError
-from rg_env.settings.setting_types import Affects
+from rg_env.run.group_loop import RunStoppedError
+from rg_env.settings.setting_checks import Affects
 from rg_env.stream.curriculum import Count, Share
 
 logger = logging.getLogger(__name__)

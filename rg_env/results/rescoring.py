@@ -30,7 +30,7 @@ from rg_env.results.sources import Sources
 from rg_env.reward.extraction import extract_answer
 from rg_env.reward.score import UNSCORED, Score, ScoringRules
 from rg_env.run.group import Group
-from rg_env.run.loop import Part, Run, Window
+from rg_env.run.group_loop import Part, Run, Window
 from rg_env.stream.group_scorer import GroupScorer, ScoringUnavailableError
 from rg_env.stream.item import Item
 from rg_env.task_rules.rules import MIXTURE

@@ -25,7 +25,7 @@ from rg_env.line_file import LineFile
 from rg_env.results.sources import METRICS
 from rg_env.run.dumps import METRICS_FOLDER
 from rg_env.settings.environment_settings import affecting
-from rg_env.settings.setting_types import Affects, without_path
+from rg_env.settings.setting_checks import Affects, without_path
 
 logger = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from rg_env.logs import is_sampled
 from rg_env.run.group import has_variance
-from rg_env.stream.completion_results import Result
+from rg_env.stream.completion_scores import Result
 
 ALL = "all tasks"
 """Stands where an alarm is not of one task."""

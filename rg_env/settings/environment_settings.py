@@ -17,7 +17,7 @@ from rg_env.installation import RUNS_WRITE_IN
 from rg_env.library.own_tasks import checked
 from rg_env.reward.extraction import AnswerFormat
 from rg_env.reward.score import ScoringRules
-from rg_env.settings.setting_types import (
+from rg_env.settings.setting_checks import (
     Affects,
     CheckedModel,
     FilePath,
@@ -28,7 +28,7 @@ from rg_env.settings.setting_types import (
 )
 from rg_env.stream.adaptive_weights import FLOOR
 from rg_env.stream.difficulty import LevelSetting, level_setting
-from rg_env.stream.sampler import MAX_SEED
+from rg_env.stream.seeds import MAX_SEED
 from rg_env.stream.task_selection import PresetName, TaskChoosing
 from rg_env.workers.worker_pool import default_pool_size
 

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field, JsonValue
 
 from rg_env.errors import shown, unexpected
 from rg_env.settings.environment_settings import START_MODEL
-from rg_env.settings.setting_types import CheckedModel, FilePath, Text, Url
+from rg_env.settings.setting_checks import CheckedModel, FilePath, Text, Url
 
 SIMULATED = "simulated"
 """The URL, and the name, of the simulated model, which needs no server."""

@@ -24,7 +24,7 @@ from typing import Any, Literal
 from rg_env.errors import SettingError, unexpected, unknown_name
 from rg_env.library.scales import Scale
 from rg_env.stream.curriculum import Curriculum
-from rg_env.stream.sampler import mix_of_seed
+from rg_env.stream.seeds import mix_of_seed
 
 ModeName = Literal["random", "curriculum"]
 LevelSetting = ModeName | float | list[float] | tuple[float, float] | None

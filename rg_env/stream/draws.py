@@ -1,6 +1,6 @@
 """Draws of items: the task, the level and the seeds at each position of a stream.
 
-A draw is a pure function of seed and index (sampler.py). An instance draws the indices
+A draw is a pure function of seed and index (seeds.py). An instance draws the indices
 of its shard: those that begin at its number and continue by the number of instances,
 so no index is in two shards. Levels and adaptive weights are taken as they stand when
 the item is drawn.
@@ -21,7 +21,7 @@ from rg_env.stream.adaptive_weights import AdaptiveWeights
 from rg_env.stream.curriculum import Feedback
 from rg_env.stream.difficulty import NO_LEVELS, Difficulty, build_rules
 from rg_env.stream.item import Item
-from rg_env.stream.sampler import draw, draw_in_turn
+from rg_env.stream.seeds import draw, draw_in_turn
 from rg_env.stream.task_selection import StreamSettings, TaskChoice, build_selection
 from rg_env.workers.worker_pool import WorkerPool
 

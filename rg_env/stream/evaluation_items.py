@@ -32,7 +32,7 @@ from rg_env.library.registry import TASKS
 from rg_env.library.task_check import gold_fault, is_unusable
 from rg_env.stream.draws import Stream
 from rg_env.stream.item import Item, ItemMaker, digest_of
-from rg_env.stream.sampler import evaluation_seeds
+from rg_env.stream.seeds import evaluation_seeds
 from rg_env.stream.task_selection import TaskChoice
 from rg_env.task_rules.table import rules_of
 from rg_env.workers.call import PoolClosedError, PoolError, WorkerLostError

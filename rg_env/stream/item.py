@@ -26,7 +26,7 @@ from rg_env.reward.extraction import AnswerFormat
 from rg_env.reward.prompt import prompt_of
 from rg_env.reward.score import DEFAULT_RULES, ScoringRules
 from rg_env.stream.group_scorer import GroupScorer, WorkerSource
-from rg_env.stream.sampler import EVALUATION_BIT, MAX_ENTRY_SEED, Split
+from rg_env.stream.seeds import EVALUATION_BIT, MAX_ENTRY_SEED, Split
 from rg_env.task_rules.table import solution
 from rg_env.workers.call import (
     DeadlineExceededError,

@@ -22,7 +22,7 @@ from rg_env.library.registry import CATEGORIES, LibraryDescription
 from rg_env.reward.extraction import AnswerFormat
 from rg_env.reward.score import DEFAULT_RULES, ScoringRules
 from rg_env.stream.difficulty import LevelSetting
-from rg_env.stream.sampler import training_seeds
+from rg_env.stream.seeds import training_seeds
 from rg_env.task_rules.rules import MIXTURE
 
 TaskChoosing = Literal["weighted", "adaptive", "in_turn"]
@@ -156,7 +156,7 @@ def _mixture_choices(
         if part.name not in library.tasks:
             raise unknown_name(field, part.name, library.tasks, "task")
         if part.name not in left_out:
-            # The sampler owns these; in the library's format each dataset has them.
+            # The stream sets these; in the library's format each dataset has them.
             own = {k: v for k, v in config.items() if k not in ("seed", "size")}
             choices.append(TaskChoice(part.name, part.weight, own))
     total = sum(choice.weight for choice in choices)

@@ -29,7 +29,7 @@ from rg_env.library.task_check import item_fault
 from rg_env.reward.extraction import AnswerFormat
 from rg_env.reward.score import ScoringRules
 from rg_env.stream.adaptive_weights import AdaptiveWeights
-from rg_env.stream.completion_results import Result
+from rg_env.stream.completion_scores import Result
 from rg_env.stream.curriculum import Count, Feedback, LevelChange
 from rg_env.stream.difficulty import LevelSetting, level_setting
 from rg_env.stream.draws import Stream, prepare_stream
@@ -42,7 +42,7 @@ from rg_env.stream.prefetch import (
     NoItemsError,
     PrefetchedItems,
 )
-from rg_env.stream.sampler import MAX_SEED
+from rg_env.stream.seeds import MAX_SEED
 from rg_env.stream.task_selection import StreamSettings, TaskChoosing
 from rg_env.workers.worker_pool import WorkerPool, default_pool_size, run_blocking
 

@@ -21,7 +21,7 @@ BROKEN = ScoringUnavailableError("no worker")
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
-    monkeypatch.setattr("rg_env.run.loop.ERROR_PAUSE_S", 0.001)
+    monkeypatch.setattr("rg_env.run.group_loop.ERROR_PAUSE_S", 0.001)
 
 
 async def answered(item, on_replies, first):

@@ -9,7 +9,7 @@ from atroposlib.envs.base import EvalHandlingEnum
 from rg_env.atropos import serve_run
 from rg_env.atropos.serve_run import Serving, groups_to_the_end
 from rg_env.run.checkpoints import passed
-from rg_env.run.loop import Run, Window
+from rg_env.run.group_loop import Run, Window
 from tests.support.parts import build_env
 from tests.support.real_api import EndsError
 

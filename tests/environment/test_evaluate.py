@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from rg_env import Tasks
-from rg_env.inference import client, servers
+from rg_env.inference import server_health, servers
 from rg_env.results.samples import grouped, sample_of
-from rg_env.results.summary import EvalSummary
+from rg_env.results.score_tables import EvalSummary
 from rg_env.settings.program_settings import SIMULATED
 from rg_env.stream.group_scorer import GroupScorer, ScoringUnavailableError
 from tests.support.parts import FAST_TASKS, options_of, ready_env, run_main
@@ -162,7 +162,7 @@ def test_a_limit_that_every_prompt_reaches_is_refused_and_no_item_scores_0(
 async def test_completions_without_a_score_are_counted_and_are_no_wrong_answers(
     tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(client, "PAUSE_S", 0.02)
+    monkeypatch.setattr(server_health, "PAUSE_S", 0.02)
     scored = GroupScorer.score_group
     unscored, unanswered, *rest = FAST_TASKS
 

@@ -10,9 +10,9 @@ import logging
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.inference import client, connection, servers
-from rg_env.inference.client import EJECTED_AFTER_FAILURES
+from rg_env.inference import connection, server_health, servers
 from rg_env.inference.completions import Sampling
+from rg_env.inference.server_health import EJECTED_AFTER_FAILURES
 from tests.support.faults import RETRY_AFTER_S, always, listed
 from tests.support.inference_server import inference_server
 from tests.support.parts import (
@@ -44,9 +44,9 @@ KINDS = {
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch):
     """Pauses of a twentieth, so that no test waits for them."""
-    monkeypatch.setattr(client, "PAUSE_S", 0.02)
-    monkeypatch.setattr(client, "LONGEST_PAUSE_S", 0.1)
-    monkeypatch.setattr(client, "HEALTH_EVERY_S", 0.02)
+    monkeypatch.setattr(server_health, "PAUSE_S", 0.02)
+    monkeypatch.setattr(server_health, "LONGEST_PAUSE_S", 0.1)
+    monkeypatch.setattr(server_health, "HEALTH_EVERY_S", 0.02)
     monkeypatch.setattr(servers, "CHECK_FOR_SERVER_S", (0.005, 0.01))
 
 

@@ -16,6 +16,7 @@ from rg_env.inference.client import Client
 from rg_env.inference.completions import Sampling, read_tokens
 from rg_env.inference.connection import refusal
 from rg_env.inference.prompts import Prompt
+from rg_env.inference.server_health import EJECTED_AFTER_FAILURES
 from tests.support.odd_servers import Odd, serving
 from tests.support.parts import (
     RIGHT,
@@ -140,7 +141,7 @@ def test_only_failures_in_a_row_that_are_no_requests_fault_eject_a_server(
 ):
     client = Client(server_config())
     client.is_up = True
-    for _ in range(client_module.EJECTED_AFTER_FAILURES - 1):
+    for _ in range(EJECTED_AFTER_FAILURES - 1):
         client.note_failure(refusal(status, b""))
     assert client.is_up
     client.note_failure(refusal(status, b""))

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from rg_env.inference import client
+from rg_env.inference import server_health
 from rg_env.inference.completions import Completion, Sampling, read_texts, read_tokens
 from rg_env.inference.connection import RequestFailedError
 from rg_env.inference.prompts import Prompt, Prompts, render_prompt
@@ -116,7 +116,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch):
-    monkeypatch.setattr(client, "PAUSE_S", 0.02)
+    monkeypatch.setattr(server_health, "PAUSE_S", 0.02)
 
 
 def sampled(server, kind="vllm", n=2, max_tokens=9999):

@@ -41,8 +41,8 @@ SAMPLING = Sampling(8, temperature=1.0, top_p=1.0, split="train")
 def hurried(monkeypatch, tmp_path):
     rows = str(tmp_path / "rows.jsonl")
     monkeypatch.setitem(SETTINGS, "data_path_to_save_groups", rows)
-    monkeypatch.setattr("rg_env.inference.client.PAUSE_S", 0.01)
-    monkeypatch.setattr("rg_env.inference.client.LONGEST_PAUSE_S", 0.05)
+    monkeypatch.setattr("rg_env.inference.server_health.PAUSE_S", 0.01)
+    monkeypatch.setattr("rg_env.inference.server_health.LONGEST_PAUSE_S", 0.05)
     monkeypatch.setattr("rg_env.inference.servers.OUTAGE_CHECK_EVERY_S", 0.05)
     monkeypatch.setattr("rg_env.inference.servers.OUTAGE_AFTER_S", 0.1)
 

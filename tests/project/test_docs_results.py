@@ -7,7 +7,7 @@ import re
 from rg_env.atropos.rewards import scored_rollout
 from rg_env.inference.connection import refusal
 from rg_env.results.samples import Sample
-from rg_env.results.summary import EvalSummary
+from rg_env.results.score_tables import EvalSummary
 from rg_env.reward.score import OUTCOMES, Score
 from rg_env.run.group import Ending, Ledger, Rollout
 from rg_env.run.metrics import Metrics

@@ -6,7 +6,7 @@ import pytest
 
 from rg_env.run.alarms import ALL, GOLD_CHARS, OF_TASKS, WINDOW, Alarms
 from rg_env.run.group import Rollout
-from rg_env.stream.completion_results import Result
+from rg_env.stream.completion_scores import Result
 from tests.support.groups import scored
 
 GROUP_SIZE = 8

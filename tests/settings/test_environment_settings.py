@@ -10,7 +10,7 @@ from rg_env.settings.environment_settings import (
     affecting,
     shard_of_launcher,
 )
-from rg_env.settings.setting_types import Affects
+from rg_env.settings.setting_checks import Affects
 
 
 def test_every_field_affects_one_thing():

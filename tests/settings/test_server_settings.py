@@ -12,7 +12,7 @@ from rg_env.inference.completions import Sampling
 from rg_env.inference.connection import RequestFailedError
 from rg_env.inference.prompts import render_prompt
 from rg_env.results.result_file import settings_text
-from rg_env.settings import setting_types
+from rg_env.settings import setting_checks
 from tests.support.odd_servers import MODEL, Odd, refusal, serving, stock_vllm
 from tests.support.parts import NOWHERE, build_env, env_config, server_config
 
@@ -21,7 +21,7 @@ SECRET = "sk-very-secret"
 
 def settings_of(url=NOWHERE, kind="openai", **changes):
     given = vars(server_config(url, kind, model_name=MODEL))
-    return setting_types.build("openai", ServerSettings, given | changes)
+    return setting_checks.build("openai", ServerSettings, given | changes)
 
 
 def test_servers_that_sample_differently_are_refused():

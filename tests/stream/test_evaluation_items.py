@@ -17,7 +17,7 @@ from rg_env.stream.evaluation_items import (
     wanted_items,
 )
 from rg_env.stream.item import Item, ItemMaker
-from rg_env.stream.sampler import MAX_ATTEMPTS
+from rg_env.stream.seeds import MAX_ATTEMPTS
 from rg_env.stream.task_selection import StreamSettings, TaskChoice
 from rg_env.workers.call import WorkerLostError
 

@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from rg_env.library import datasets, scales
-from rg_env.stream.sampler import mix_of_seed
+from rg_env.stream.seeds import mix_of_seed
 from rg_env.task_rules.table import solution
 from tools.gold_solvers.boards import box_plan, car_moves
 

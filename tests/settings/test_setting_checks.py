@@ -8,7 +8,7 @@ import yaml
 from rg_env.errors import SettingError
 from rg_env.settings.environment_settings import CheckedSettings
 from rg_env.settings.program_settings import CheckedServer, LaunchSettings
-from rg_env.settings.setting_types import build, check_url
+from rg_env.settings.setting_checks import build, check_url
 
 ADDRESSES = "http://localhost:9004/v1 http://[::1]:9004/v1 http://n_7.c.:9000/a/b%20c"
 NO_ADDRESSES = """ 9004 localhost:9004 //localhost:9004/v1 ftp://localhost:9004

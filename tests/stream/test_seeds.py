@@ -1,11 +1,11 @@
-"""The sampler: a draw is a pure function of seed, split and global index."""
+"""Seeds: a draw is a pure function of seed, split and global index."""
 
 import itertools
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rg_env.stream.sampler import (
+from rg_env.stream.seeds import (
     draw,
     draw_in_turn,
     entry_seed,

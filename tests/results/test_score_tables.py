@@ -3,7 +3,7 @@
 import pytest
 
 from rg_env.results.samples import Sample
-from rg_env.results.summary import EvalSummary
+from rg_env.results.score_tables import EvalSummary
 from rg_env.results.terminal import rendered
 
 CUT = {"finish_reason": "length"}

@@ -15,7 +15,7 @@ from rg_env.inference.prompts import Prompts
 from rg_env.inference.servers import Servers
 from rg_env.reward.prompt import prompt_of, prompts_of
 from rg_env.run.group import Ending, Group
-from rg_env.run.loop import Lost
+from rg_env.run.group_loop import Lost
 from rg_env.settings.environment_settings import PUBLISHED
 from rg_env.settings.program_settings import TEMPLATE_KWARGS
 from rg_env.stream.item import Message, build_messages

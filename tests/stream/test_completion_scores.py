@@ -95,7 +95,7 @@ def test_a_thousand_answers_and_megabytes_of_them_have_a_result_each(item):
 
 @pytest.fixture(autouse=True)
 def nothing_counted(monkeypatch):
-    monkeypatch.setattr("rg_env.stream.completion_results._counts", Counter())
+    monkeypatch.setattr("rg_env.stream.completion_scores._counts", Counter())
 
 
 @pytest.mark.usefixtures("odd_jobs", "pool")

@@ -7,7 +7,7 @@ import pytest
 
 from rg_env.run import loop
 from rg_env.run.group import Ending, Group, Rollout
-from rg_env.run.loop import Lost, Refused, Run, RunStoppedError, Window
+from rg_env.run.group_loop import Lost, Refused, Run, RunStoppedError, Window
 from rg_env.stream.group_scorer import ScoringUnavailableError
 
 SIZE = 4
