@@ -1,8 +1,7 @@
 """The client of one inference server: its requests and their replies.
 
-Mends B23 and B25 of docs/host_defects.md: connections are kept open, and token ids come
-by any route that the server has. Requests have the fields of those of the framework's
-classes.
+Mends B25 of docs/host_defects.md: token ids come by any route that the server has.
+Requests have the fields of those of the framework's classes.
 """
 
 from __future__ import annotations
