@@ -40,7 +40,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT_S = 2
 WALL_S = 6
-LONGEST_S = 40
+MAX_S = 40
 MEMORY_BYTES = 3 * 2**30
 COMPLETIONS = 48
 FEW = 8
@@ -175,7 +175,7 @@ def cell(way: str, row: str, python: str) -> str:
         how: Any = {"stdout": subprocess.DEVNULL, "start_new_session": True}
         program = subprocess.Popen(command, **how)
         try:
-            end = f"dies with status {program.wait(LONGEST_S)}"
+            end = f"dies with status {program.wait(MAX_S)}"
         except subprocess.TimeoutExpired:
             end = "hangs"
         with contextlib.suppress(ProcessLookupError):

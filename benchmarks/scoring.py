@@ -62,7 +62,7 @@ LONG_S = 6.0
 LIMIT_S = 60
 LOOPS = 16
 KILLS = 1000
-LONGEST_PAUSE_S = 0.2
+MAX_PAUSE_S = 0.2
 OWN = "own"
 ENDLESS = "endless"
 MODULES = [__file__]
@@ -273,7 +273,7 @@ def busy(_: argparse.Namespace) -> bool:
 def killed(_: argparse.Namespace) -> bool:
     async def kill(left: int, chance: random.Random) -> None:
         while left:
-            await asyncio.sleep(chance.uniform(0, LONGEST_PAUSE_S))
+            await asyncio.sleep(chance.uniform(0, MAX_PAUSE_S))
             with contextlib.suppress(OSError, IndexError):  # there is none
                 workers = [w for server in children("self") for w in children(server)]
                 os.kill(int(chance.choice(workers)), signal.SIGKILL)

@@ -19,7 +19,7 @@ from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from rg_env.installation import TOKENIZER_FOLDER
 
-MOST_TOKENS = 4096
+MAX_TOKENS = 4096
 """In the vocabulary, and of a prompt and its completion together."""
 
 
@@ -37,7 +37,7 @@ def make_model(folder: Path, conversations: Sequence[Any] = ()) -> None:
     if conversations:
         tokenizer = tokenizer.train_new_from_iterator(
             (tokenizer.apply_chat_template(c, tokenize=False) for c in conversations),
-            vocab_size=MOST_TOKENS,
+            vocab_size=MAX_TOKENS,
             min_frequency=len(conversations),
             show_progress=False,
         )
@@ -49,7 +49,7 @@ def make_model(folder: Path, conversations: Sequence[Any] = ()) -> None:
         num_hidden_layers=4,
         num_attention_heads=4,
         num_key_value_heads=4,
-        max_position_embeddings=MOST_TOKENS,
+        max_position_embeddings=MAX_TOKENS,
         bos_token_id=tokenizer.bos_token_id,
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,

@@ -21,7 +21,7 @@ EXIT_FAILED = 1
 EXIT_REFUSED = 2
 
 # Most characters of a value in a sentence.
-LONGEST_SHOWN = 200
+MAX_SHOWN_CHARS = 200
 
 _STEERING = re.compile(
     "["
@@ -109,7 +109,7 @@ class NoScoreError(RunError):
 def shown(value: object) -> str:
     """Return a value for a sentence: in quotes, on one line, not too long."""
     text = repr(value)
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}..."
 
 
 def unexpected(value: object, expected: str) -> str:
@@ -136,7 +136,7 @@ def nearest(name: str, allowed: Iterable[str]) -> str | None:
     """
     by_lower = {other.lower(): other for other in allowed}
     # The beginning is enough for a text that is no name, and quick.
-    matches = difflib.get_close_matches(name[:LONGEST_SHOWN].lower(), by_lower, n=1)
+    matches = difflib.get_close_matches(name[:MAX_SHOWN_CHARS].lower(), by_lower, n=1)
     return by_lower[matches[0]] if matches else None
 
 

@@ -29,8 +29,8 @@ logger = logging.getLogger(__name__)
 PART_SUFFIX = ".part"
 
 # Lines held in memory while the disk takes none; about 200 MB of groups of 8k tokens.
-MOST_WAITING = 200
-MOST_WAITING_BYTES = 2**29
+MAX_WAITING = 200
+MAX_WAITING_BYTES = 2**29
 
 
 class LineFile:
@@ -117,7 +117,7 @@ class LineFile:
         self.waiting.append(line)
         self.flush()
         size = sum(map(len, self.waiting))
-        if len(self.waiting) <= MOST_WAITING and size <= MOST_WAITING_BYTES:
+        if len(self.waiting) <= MAX_WAITING and size <= MAX_WAITING_BYTES:
             return True
         del self.waiting[-1]
         self.lost += 1
@@ -131,7 +131,7 @@ class LineFile:
                 del self.waiting[0]
         except OSError as error:
             if not self._is_refused:
-                limit = f"at most {MOST_WAITING} wait in memory, the next are lost"
+                limit = f"at most {MAX_WAITING} wait in memory, the next are lost"
                 logger.error("%s takes no lines (%s); %s", self.path, error, limit)
             self._is_refused = True
             return False

@@ -32,7 +32,7 @@ END_WITHIN_S = 1
 IDLE_S = 20
 
 # An idle connection is closed after so many newer ones, or fewer if files are scarce.
-MOST_NEWER = 4096
+MAX_NEWER = 4096
 BACKLOG = 2048
 
 _HOST = re.compile(r"(?:([\d.]+|\[[\da-f:.]+\])|(.*?)\.?)(?::\d*)?")
@@ -177,7 +177,7 @@ async def serve(served: Any, listener: socket.socket, **options: Any) -> None:
         "ws": "none",
         "access_log": False,
         "timeout_keep_alive": IDLE_S,
-        "http": _connections(min(MOST_NEWER, files // 2)),
+        "http": _connections(min(MAX_NEWER, files // 2)),
         # So many are accepted before old ones are closed. Without free files, asyncio
         # would log a traceback for each.
         "backlog": min(BACKLOG, files // 16),

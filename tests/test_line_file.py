@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rg_env import line_file
 from rg_env.line_file import (
-    MOST_WAITING,
+    MAX_WAITING,
     LineFile,
     encode_groups,
     recover_unfinished,
@@ -175,12 +175,12 @@ def test_a_file_system_without_locks_takes_lines(file, part, monkeypatch):
 
 def test_refused_lines_wait_up_to_a_bound_which_is_counted(file, part, caplog):
     part.parent.write_text("a file where the folder should be")
-    taken = put(file, range(MOST_WAITING + 5))
-    assert taken == [True] * MOST_WAITING + [False] * 5
-    assert (len(file.waiting), file.lost) == (MOST_WAITING, 5)
+    taken = put(file, range(MAX_WAITING + 5))
+    assert taken == [True] * MAX_WAITING + [False] * 5
+    assert (len(file.waiting), file.lost) == (MAX_WAITING, 5)
     part.parent.unlink()
     put(file, [999])
-    assert numbers(part) == [*range(MOST_WAITING), 999]
+    assert numbers(part) == [*range(MAX_WAITING), 999]
     refused, passed = (r.getMessage() for r in caplog.records)
     assert f"{part} takes no lines" in refused and "the next are lost" in refused
     assert passed == f"{part} takes lines again; 5 were lost"
@@ -195,7 +195,7 @@ def test_refused_lines_wait_up_to_a_bound_which_is_counted(file, part, caplog):
 
 def test_refused_lines_have_a_bound_of_bytes_too(file, part, monkeypatch):
     part.parent.write_text("a file where the folder should be")
-    monkeypatch.setattr(line_file, "MOST_WAITING_BYTES", 2 * len(line(0)))
+    monkeypatch.setattr(line_file, "MAX_WAITING_BYTES", 2 * len(line(0)))
     assert put(file, range(4)) == [True, True, False, False]
 
 

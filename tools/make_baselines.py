@@ -76,7 +76,7 @@ MAKING_DEADLINE_S = 60.0
 SCORING_DEADLINE_S = 60.0
 """Of all answers to an item at once: a machine that others use may take long."""
 
-MOST_CONSTANTS = 12
+MAX_CONSTANTS = 12
 """Right answers to other items that are tried on all items, the commonest first."""
 
 ATTEMPTS_FOR_AN_ITEM = 3
@@ -162,7 +162,7 @@ def guesses(
     """
     seen = [(item, item.gold) for item in known if item.gold is not None]
     golds = Counter(gold for _, gold in seen)
-    common = [gold for gold, _ in golds.most_common(MOST_CONSTANTS)]
+    common = [gold for gold, _ in golds.most_common(MAX_CONSTANTS)]
     constants = {f"always {text!r}": text for text in (*PHRASES, *common)}
 
     def answers_of(item: Item) -> Mapping[str, str]:

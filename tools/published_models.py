@@ -53,7 +53,7 @@ a model more, or what a model would score with another prompt, temperature or li
 RUN = re.compile(r"[^_]+_(.+)_\d{8}_\d{6}")
 """COMPANY_MODEL_DATE_TIME, the folder of a model's results."""
 
-MOST_TASKS = 15
+MAX_TASKS = 15
 PUBLISHED = pl.col("saved")
 LIBRARY = pl.col("library")
 OURS = pl.col("ours")
@@ -156,7 +156,7 @@ def tasks(table: pl.DataFrame) -> pl.DataFrame:
     found = compared(table.filter("shared"), by)
     found = found.sort("version", -pl.col("mean difference").abs())
     fault = pl.col("task").replace_strict(faults, default="")
-    largest = found.group_by("version", maintain_order=True).head(MOST_TASKS)
+    largest = found.group_by("version", maintain_order=True).head(MAX_TASKS)
     return largest.select(*by, *VALUES, *CAUSES, fault=fault)
 
 

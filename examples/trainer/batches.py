@@ -28,7 +28,7 @@ MASKED = -100
 """What stands in a mask where a token is not trained on."""
 
 FIRST_WAIT_S = 0.02
-LONGEST_WAIT_S = 0.5
+MAX_WAIT_S = 0.5
 REQUEST_TIMEOUT_S = 60.0
 REMIND_EVERY_S = 60.0
 
@@ -136,7 +136,7 @@ class BatchSource:
                     time.monotonic() - began,
                 )
             time.sleep(wait_s)
-            wait_s = min(LONGEST_WAIT_S, wait_s * 1.5)
+            wait_s = min(MAX_WAIT_S, wait_s * 1.5)
 
     def _register(self, step: int) -> None:
         """Tell the API what a batch is, before any environment may send.
@@ -192,6 +192,6 @@ class BatchSource:
                     logger.warning(
                         "waiting for the Atropos API at %s (%s)", self._name, error
                     )
-                time.sleep(LONGEST_WAIT_S)
+                time.sleep(MAX_WAIT_S)
             else:
                 return answer

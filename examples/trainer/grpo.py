@@ -31,7 +31,7 @@ import numpy as np
 SAME = 1e-6
 """Scores of a group whose standard deviation is below this are equal."""
 
-MOST_LOG_RATIO = 20.0
+MAX_LOG_RATIO = 20.0
 """Its size; the ratio of a token that is further away would leave no other one seen."""
 
 
@@ -79,7 +79,7 @@ def ppo_clip(
     now: np.ndarray, sampled: np.ndarray, advantage: np.ndarray, clip: float
 ) -> Terms:
     """Return PPO's clipped surrogate of N tokens, to be minimised."""
-    log_ratio = np.clip(now - sampled, -MOST_LOG_RATIO, MOST_LOG_RATIO)
+    log_ratio = np.clip(now - sampled, -MAX_LOG_RATIO, MAX_LOG_RATIO)
     ratio = np.exp(log_ratio)
     free = ratio * advantage
     held = np.clip(ratio, 1 - clip, 1 + clip) * advantage

@@ -18,7 +18,7 @@ OPTIMISER_FILE = "optimiser.pt"
 WEIGHTS = "*.safetensors*"
 """The files that hold weights, and their index."""
 
-MOST_PADDED = 1.5
+MAX_PADDED = 1.5
 """The longest row of a pass is at most this many times as long as its shortest."""
 
 MAX_GRAD_NORM = 1.0
@@ -153,7 +153,7 @@ class TorchPolicy:
             length = len(rows[place])
             if part and (
                 length * (len(part) + 1) > self._tokens_at_once
-                or length > MOST_PADDED * len(rows[part[0]])
+                or length > MAX_PADDED * len(rows[part[0]])
             ):
                 yield part
                 part = []

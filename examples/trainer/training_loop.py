@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 WARMUP_STEPS = 20
 """The learning rate rises in so many: an optimiser's moments say nothing at first."""
 
-MOST_FOREIGN_BATCHES = 8
+MAX_FOREIGN_BATCHES = 8
 """So many may lie ready at the API from before a start that goes on."""
 
 
@@ -146,7 +146,7 @@ def _step(
     policy: Policy, source: BatchSource, plan: Plan, number: int, began: float
 ) -> Step:
     """Take the next batch that this policy sampled, and a step."""
-    for _ in range(MOST_FOREIGN_BATCHES):
+    for _ in range(MAX_FOREIGN_BATCHES):
         batch = Batch(source.next_batch(number - 1), plan.clip)
         came = time.monotonic()
         if not batch.tokens:
@@ -169,7 +169,7 @@ def _step(
             "a batch is left out: another policy has sampled it (KL %.3g)", measures.kl
         )
     raise TrainingError(
-        f"{MOST_FOREIGN_BATCHES} batches were of no use: the inference server samples"
+        f"{MAX_FOREIGN_BATCHES} batches were of no use: the inference server samples"
         " with other weights than the trainer has, its token ids and log-probabilities"
         " do not belong together, or all completions are truncated"
     )

@@ -48,8 +48,8 @@ IN_FLIGHT = 2 * default_pool_size()
 """Most requests at once; others wait, so that some are answered in time under load."""
 
 MAX_ITEM_BYTES = 2**16
-MOST_COMPLETIONS = 1024
-MOST_ITEMS = 256
+MAX_COMPLETIONS = 1024
+MAX_ITEMS = 256
 NOT_ANSWERED = ("failed", "cancelled")
 """Statuses of a response of NeMo Gym without an answer."""
 # After this time, only the items that are ready are sent.
@@ -59,7 +59,7 @@ AGAIN = {"Retry-After": "1"}
 
 class _Score(msgspec.Struct, forbid_unknown_fields=True):
     item: msgspec.Raw
-    completions: Annotated[list[str], msgspec.Meta(max_length=MOST_COMPLETIONS)]
+    completions: Annotated[list[str], msgspec.Meta(max_length=MAX_COMPLETIONS)]
     thinking_open: bool = False
 
 
@@ -67,14 +67,14 @@ class _Values(msgspec.Struct, forbid_unknown_fields=True):
     item: msgspec.Raw
     values: Annotated[
         list[Annotated[float, msgspec.Meta(ge=0, le=1)] | None],
-        msgspec.Meta(max_length=MOST_COMPLETIONS),
+        msgspec.Meta(max_length=MAX_COMPLETIONS),
     ]
 
 
 class _Range(msgspec.Struct, forbid_unknown_fields=True):
     # Clients in other languages read JSON numbers as doubles, which are exact to 2**53.
     start: Annotated[int, msgspec.Meta(ge=0, le=2**53)] | None = None
-    count: Annotated[int, msgspec.Meta(ge=1, le=MOST_ITEMS)] = 1
+    count: Annotated[int, msgspec.Meta(ge=1, le=MAX_ITEMS)] = 1
 
 
 class _Labelled(msgspec.Struct):

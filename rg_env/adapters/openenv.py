@@ -24,7 +24,7 @@ from rg_env.stream.item import Item
 from rg_env.stream.prefetch import MAX_FAILURES_IN_A_ROW, NoItemsError
 from rg_env.stream.tasks import Tasks
 
-MOST_SESSIONS = 256
+MAX_SESSIONS = 256
 SESSION_TIMEOUT_S = 1800.0
 
 
@@ -141,6 +141,6 @@ def application(tasks: Tasks) -> Any:
         ReasoningGymObservation,
         env_name="reasoning_gym",
         concurrency_config=ConcurrencyConfig(
-            max_concurrent_envs=MOST_SESSIONS, session_timeout=SESSION_TIMEOUT_S
+            max_concurrent_envs=MAX_SESSIONS, session_timeout=SESSION_TIMEOUT_S
         ),
     )

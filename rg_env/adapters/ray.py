@@ -19,7 +19,7 @@ from rg_env.errors import RunError, SettingError, shown
 T = TypeVar("T")
 
 # A call fails after so many lost nodes.
-MOST_LOST_NODES = 10
+MAX_LOST_NODES = 10
 
 
 class Cluster:
@@ -62,7 +62,7 @@ class Cluster:
             RunError: Too many nodes were lost, or the cluster was.
             Exception: The function raised it.
         """
-        far = ray.remote(num_cpus=1, max_retries=MOST_LOST_NODES)(_called)
+        far = ray.remote(num_cpus=1, max_retries=MAX_LOST_NODES)(_called)
         here = metadata.version("reasoning-gym")
         result: T
         try:

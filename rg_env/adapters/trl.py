@@ -29,7 +29,7 @@ STATE = "reasoning_gym_tasks"
 
 # The `position` of evaluation rows; their results move nothing.
 NOT_TRAINING = -1
-MOST_MADE = 4096  # items that are kept until they are scored; others are made again
+MAX_MADE = 4096  # items that are kept until they are scored; others are made again
 
 
 class GRPOTasks(TrainerCallback):
@@ -192,6 +192,6 @@ def _rows(
         texts = [f"{message['content']}\n\n" for message in item.messages]
         prompt = item.messages if is_conversational else "".join(texts)
         made[line := item.to_json()] = item
-        if len(made) > MOST_MADE:
+        if len(made) > MAX_MADE:
             made.pop(next(iter(made)))
         yield {"prompt": prompt, "item": line, "position": place}

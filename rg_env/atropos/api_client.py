@@ -50,7 +50,7 @@ REQUEST_TIMEOUT_S = 60.0
 FRONT_TIMEOUT_S = 5.0
 LEAVE_WITHIN_S = 2.0
 FIRST_PAUSE_S = 0.5
-LONGEST_PAUSE_S = 10.0  # between two tries
+MAX_PAUSE_S = 10.0  # between two tries
 POLL_S = 1.0  # between two questions to an API that waits for its trainer
 SAY_AGAIN_S = 60.0  # between two lines about one outage
 STATUS_TRIES = 4  # a single failed status does not mean that the API has forgotten us
@@ -191,7 +191,7 @@ class ApiSession:
                 return result
             # With jitter, so that those that wait do not all try at the same moment.
             await asyncio.sleep(pause_s * random.uniform(0.5, 1.5))
-            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            pause_s = min(2 * pause_s, MAX_PAUSE_S)
 
     def _note_retry(self, error: ApiError) -> None:
         self.retries += 1

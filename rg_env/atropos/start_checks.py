@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rg_env.errors import LONGEST_SHOWN, SettingError, not_allowed, shown
+from rg_env.errors import MAX_SHOWN_CHARS, SettingError, not_allowed, shown
 from rg_env.library import worker_jobs
 from rg_env.places import check_writable
 from rg_env.reward.prompt import prompts_of
@@ -216,4 +216,4 @@ def check_template(name: str, tokenizer: Any) -> None:
 
 def _words(error: BaseException) -> str:
     first = f"{type(error).__name__}: {error}".strip().splitlines()[0]
-    return first[:LONGEST_SHOWN].rstrip(".: ")
+    return first[:MAX_SHOWN_CHARS].rstrip(".: ")

@@ -19,7 +19,7 @@ from rg_env import installation
 from rg_env.errors import (
     EXIT_FAILED,
     EXIT_REFUSED,
-    LONGEST_SHOWN,
+    MAX_SHOWN_CHARS,
     LibraryError,
     RunError,
     SettingError,
@@ -83,7 +83,7 @@ def end(error: BaseException, extra: str = installation.ALL) -> int:
         sys.stderr.write(trace or "".join(traceback.format_exception(error)))
     if sentence is None:
         kind = str(error) if trace else f"{type(error).__name__}: {error}"
-        sentence = DEFECT.format(kind=on_one_line(kind, LONGEST_SHOWN))
+        sentence = DEFECT.format(kind=on_one_line(kind, MAX_SHOWN_CHARS))
     print(f"error: {printable(sentence)}", file=sys.stderr, flush=True)
     return status
 

@@ -29,7 +29,7 @@ WITHOUT_END = 10**9
 MASKED = -100
 
 FIRST_WAIT_S = 0.05
-LONGEST_WAIT_S = 1.0
+MAX_WAIT_S = 1.0
 PAUSE_S = 0.2
 
 UNCOMPRESSED = {"Accept-Encoding": "identity"}
@@ -53,7 +53,7 @@ class TrainerConfig:
     num_steps: int
     step_time_s: float = 0.0
     give_up_s: float = 30.0  # limit of an outage of the API
-    longest_wait_s: float = LONGEST_WAIT_S
+    longest_wait_s: float = MAX_WAIT_S
     checked_groups: int | None = None  # number per batch, None for all
     checkpoint_dir: str = ""
     save_checkpoint_interval: int = 0

@@ -39,7 +39,7 @@ NOT_WHOLE = frozenset(
 )
 
 # Rounding puts the surest token a little above 0; a logit is far above it.
-HIGHEST_LOGPROB = 0.01
+MAX_LOGPROB = 0.01
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,7 +154,7 @@ def why_unusable(completion: Completion, highest: float = math.inf) -> Failure |
     if not is_finite or len(tokens) != len(logprobs):
         text = "a log-probability that is no number, or none for a token"
         return Failure(UNUSABLE, text)
-    if max(logprobs) > HIGHEST_LOGPROB:
+    if max(logprobs) > MAX_LOGPROB:
         text = f"a log-probability above 0 ({max(logprobs):.3g})"
         return Failure(UNUSABLE, f"{text}: logits perhaps (--logprobs-mode of vLLM)")
     # The trainer's embedding has no row for such an id.

@@ -40,18 +40,18 @@ ABOUT_THE_KEY = frozenset({401, 402, 403})
 RETRY_LATER = frozenset({429, UNAVAILABLE})
 
 # A server that asks for more is broken, or its clock is.
-LONGEST_RETRY_AFTER_S = 600.0
+MAX_RETRY_AFTER_S = 600.0
 
 # Kinds of failures, which are names of metrics.
 BAD_REPLY = "BadReplyError"
 UNUSABLE = "unusable"
 CUT_OFF = "finish_reason_"  # begins the kind of a completion that was broken off
 
-LONGEST_READ = 2**16
-LONGEST_TEXT = 200
+MAX_READ_BYTES = 2**16
+MAX_TEXT_CHARS = 200
 
 # A shorter key is a placeholder, and would be found in every second word.
-SHORTEST_SECRET = 4
+MIN_SECRET_CHARS = 4
 
 URL = "openai.base_url"
 KEY = "openai.api_key"
@@ -146,9 +146,9 @@ _CONTEXT = re.compile(
 
 def _line(text: str, secrets: Sequence[str]) -> str:
     for secret in secrets:
-        if len(secret) >= SHORTEST_SECRET:
+        if len(secret) >= MIN_SECRET_CHARS:
             text = text.replace(secret, "(the key)")
-    return " ".join(text.split()).rstrip(".")[:LONGEST_TEXT]
+    return " ".join(text.split()).rstrip(".")[:MAX_TEXT_CHARS]
 
 
 def _message(body: Any) -> str | None:
@@ -166,7 +166,7 @@ def body_summary(body: bytes, *secrets: str) -> str:
     >>> body_summary(b'{"error": {"message": "no key sk-12345"}}', "sk-12345")
     'no key (the key)'
     """
-    text = body[:LONGEST_READ].decode("utf-8", "replace")
+    text = body[:MAX_READ_BYTES].decode("utf-8", "replace")
     try:
         message = _message(orjson.loads(text))
     except (orjson.JSONDecodeError, RecursionError):
@@ -182,7 +182,7 @@ def retry_after_s(value: str) -> float:
     >>> retry_after_s("20")
     20.0
     """
-    return min(LONGEST_RETRY_AFTER_S, float(value)) if value.isdecimal() else 0.0
+    return min(MAX_RETRY_AFTER_S, float(value)) if value.isdecimal() else 0.0
 
 
 def refusal(
@@ -230,7 +230,7 @@ PAGE_S = 10.0
 
 MEBIBYTE = 2**20
 # vLLM writes about 150 bytes a token, with its id, text and log-probability.
-LONGEST_REPLY_BYTES = 512 * MEBIBYTE
+MAX_REPLY_BYTES = 512 * MEBIBYTE
 
 
 # -- the settings of a server; a config that is not ours may lack some -----------------
@@ -305,7 +305,7 @@ class Connection:
         headers = headers_of(self.config)
         secrets = secrets_of(self.config)
         blocks: list[bytes] = []
-        room = LONGEST_REPLY_BYTES
+        room = MAX_REPLY_BYTES
         if body is not None:
             headers["Content-Type"] = "application/json"
         try:
@@ -322,7 +322,7 @@ class Connection:
                     blocks.append(block)
                     room -= len(block)
                     if room < 0:
-                        most = LONGEST_REPLY_BYTES // MEBIBYTE
+                        most = MAX_REPLY_BYTES // MEBIBYTE
                         raise bad_reply(f"the reply is longer than {most} MiB")
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
             raise RequestFailedError(failure_of(error, *secrets)) from error

@@ -44,12 +44,12 @@ HEALTH_MISSES_IN_A_ROW = 3
 
 # The back-off of requests and probes: so much longer after each that fails.
 PAUSE_S = 0.5
-LONGEST_PAUSE_S = 10.0
+MAX_PAUSE_S = 10.0
 
 
 def back_off_s(tries: int, retry_after_s: float = 0.0) -> float:
     """Return the pause before the next try, as long as the server asks for at least."""
-    pause_s = min(PAUSE_S * tries, LONGEST_PAUSE_S)
+    pause_s = min(PAUSE_S * tries, MAX_PAUSE_S)
     # With jitter: many environments may wait for one server.
     return max(pause_s, retry_after_s) * random.uniform(1.0, 1.25)
 

@@ -36,7 +36,7 @@ COMPLETION_TRIES = 3
 
 # A group that waited longer for a server could be cancelled, and its item be lost after
 # a few times; one that failed because no server is up is sampled again.
-LONGEST_WAIT_FOR_SERVER_S = 60.0
+MAX_WAIT_FOR_SERVER_S = 60.0
 
 # By chance in between, so that all that wait do not query at one moment.
 CHECK_FOR_SERVER_S = (0.05, 0.2)
@@ -161,7 +161,7 @@ class Servers:
         def places(client: Client) -> int:
             return client.places(split)._value
 
-        ends_s = time.monotonic() + LONGEST_WAIT_FOR_SERVER_S
+        ends_s = time.monotonic() + MAX_WAIT_FOR_SERVER_S
         self.waiting += 1
         try:
             while not self.gave_up.is_set() and time.monotonic() < ends_s:

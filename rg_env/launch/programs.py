@@ -47,7 +47,7 @@ PROBE_TIMEOUT_S = 5.0
 RESTART_FIRST_PAUSE_S = 1.0
 
 # More restarts in this time end the run.
-MOST_RESTARTS = 5
+MAX_RESTARTS = 5
 RESTARTS_WITHIN_S = 600.0
 
 LOG_END_BYTES = 1 << 16
@@ -100,7 +100,7 @@ class Program:
             recent_s = [t for t in deaths_s if now - t < RESTARTS_WITHIN_S]
             deaths_s = [*recent_s, now]
             # If it refused to start, a restart would not help.
-            if status == EXIT_REFUSED or len(recent_s) == MOST_RESTARTS:
+            if status == EXIT_REFUSED or len(recent_s) == MAX_RESTARTS:
                 raise RunError(
                     f"{self.name} has ended ({reason}) and is not started again; its"
                     f" log is {self.log}"

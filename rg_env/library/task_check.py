@@ -33,7 +33,7 @@ from rg_env.workers.worker_pool import WorkerPool
 logger = logging.getLogger(__name__)
 
 DEADLINE_S = 20.0
-MOST_TRIES = 32  # for one usable entry
+MAX_TRIES = 32  # for one usable entry
 
 
 def is_unusable(error: BaseException | None) -> TypeGuard[JobError]:
@@ -58,7 +58,7 @@ async def _make_entries(
     """Make up to `count` entries; faulty ones are skipped, unless all are."""
     entries: list[Entry] = []
     seeds = random.Random(task)
-    tries = MOST_TRIES * count
+    tries = MAX_TRIES * count
     for number in range(tries):
         seed = seeds.getrandbits(32)
         try:

@@ -60,7 +60,7 @@ OWN = re.compile(r"index\.html|(report|samples|texts-\d{4,})\.js")
 """The files of a report, which another one replaces."""
 
 # Characters; the middle of a longer text is left out, with a line that says so.
-LONGEST_TEXT = 32_000
+MAX_TEXT_CHARS = 32_000
 
 CHUNK = 256
 """Samples in a file of texts; report.js has this number too."""
@@ -83,7 +83,7 @@ class RunMetrics(NamedTuple):
         scored: Rollouts scored, 0 if nobody knows.
         alarms: The newest ones.
         curves: Key to pairs of a step and the mean of the part that it ends; there are
-            up to `MOST_POINTS` of them.
+            up to `MAX_POINTS` of them.
     """
 
     began: str = ""
@@ -183,7 +183,7 @@ CURVES = {
 }
 """Key of metrics to the curve that is drawn of it over the steps."""
 
-MOST_POINTS = 100
+MAX_POINTS = 100
 
 
 def _metrics_in(path: Path) -> RunMetrics | None:
@@ -208,7 +208,7 @@ def _metrics_in(path: Path) -> RunMetrics | None:
         rows, dict.fromkeys(("step", *CURVES), pl.Float64), orient="row"
     )
     step = pl.col("step")
-    size = -(-table["step"].n_unique() // MOST_POINTS)
+    size = -(-table["step"].n_unique() // MAX_POINTS)
     part = (step.rank("dense") - 1) // size
     means = table.group_by(part.alias("part")).agg(step.max(), pl.col(CURVES).mean())
     means = means.sort("step")
@@ -254,10 +254,10 @@ def _shortened(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     value = visible(value)
-    left_out = len(value) - LONGEST_TEXT
+    left_out = len(value) - MAX_TEXT_CHARS
     if left_out <= 0:
         return value
-    half = LONGEST_TEXT // 2
+    half = MAX_TEXT_CHARS // 2
     gap = (
         f"\n\n[... {left_out:,} of {len(value):,} characters are left out here ...]\n\n"
     )

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 # By default, a screen samples a share of the run's rollouts, at least 5 groups a task.
 SHARE_OF_RUN = 0.02
-LEAST_GROUPS = 5
+MIN_GROUPS = 5
 
 HEAD = "# Written by `screen`"  # a file that begins so may be replaced by a screen
 
@@ -227,7 +227,7 @@ class ScreenRun:
         if each is None:
             rollouts = run.total_steps * run.batch_size
             share = int(SHARE_OF_RUN * rollouts / run.group_size / len(tasks))
-            each = max(LEAST_GROUPS, share)
+            each = max(MIN_GROUPS, share)
         groups = counted(each, "group")
         logger.info("screen: %s of each of %s", groups, counted(len(tasks), "task"))
         return each * len(tasks)

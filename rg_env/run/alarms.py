@@ -30,7 +30,7 @@ ALL = "all tasks"
 WINDOW = 32
 
 # Fewer say nothing of a share: one bad item is a tenth of ten groups.
-FEWEST_GROUPS = 16
+MIN_GROUPS = 16
 
 GOLD_CHARS = 100
 
@@ -89,7 +89,7 @@ def _repeated_answer(window: Window) -> str | None:
     ((answer, count),) = counts.most_common(1) or [("", 0)]
     golds = {facts.gold for facts in window if answer in facts.rewarded}
     # A yes or no that is right half the time has one gold answer.
-    if count < max(FEWEST_GROUPS, math.ceil(len(window) / 2)) or len(golds) < 8:
+    if count < max(MIN_GROUPS, math.ceil(len(window) / 2)) or len(golds) < 8:
         return None
     return (
         f"the answer {answer!r} was rewarded in {count} of the last {len(window)}"
@@ -109,7 +109,7 @@ def _share(name: str, window: Window) -> str | None:
     total = sum(facts.rollouts for facts in window)
     share = sum(hits) / total
     # One item whose answers all hang its scorer is 5 % of a window already.
-    if len(window) < FEWEST_GROUPS or len(hits) < 3 or share < SHARES[name]:
+    if len(window) < MIN_GROUPS or len(hits) < 3 or share < SHARES[name]:
         return None
     return f"{name} in {share:.0%} of the last {total} rollouts"
 

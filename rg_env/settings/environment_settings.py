@@ -37,7 +37,7 @@ DATA_DUMPS = RUNS_WRITE_IN / "data_dumps"
 MAX_GROUP_SIZE = 4096  # rollouts in memory at once
 MANY = 1_000_000_000
 A_DAY_S = 24 * 3600.0
-SHORTEST_S = 0.001  # nothing finishes in a shorter time
+MIN_LIMIT_S = 0.001  # nothing finishes in a shorter time
 
 Level = Annotated[LevelSetting, BeforeValidator(level_setting)]
 Count = Annotated[int, Field(ge=0, le=1_000_000)]
@@ -265,11 +265,11 @@ class WorkSettings(CheckedModel):
     """Worker processes; None means half the cores, from 2 to 8"""
     worker_memory_mb: int | None = Field(2048, ge=512, le=2**24)
     """Address space of a worker, in MiB; None means no limit"""
-    scoring_deadline_s: float = Field(5.0, ge=SHORTEST_S, le=A_DAY_S)
+    scoring_deadline_s: float = Field(5.0, ge=MIN_LIMIT_S, le=A_DAY_S)
     """CPU time for scoring one answer, in seconds"""
-    item_deadline_s: float = Field(20.0, ge=SHORTEST_S, le=A_DAY_S)
+    item_deadline_s: float = Field(20.0, ge=MIN_LIMIT_S, le=A_DAY_S)
     """CPU time for making one item, in seconds"""
-    give_up_after_s: float = Field(300.0, ge=SHORTEST_S, le=365 * A_DAY_S)
+    give_up_after_s: float = Field(300.0, ge=MIN_LIMIT_S, le=365 * A_DAY_S)
     """Seconds without a server after which process and evaluate stop"""
     max_num_workers: MinusOneOrMore = Field(-1, le=100_000)
     """Maximum groups in flight; -1 means max_num_workers_per_node for each server"""

@@ -33,7 +33,7 @@ from rg_env.workers.call import (
 )
 from rg_env.workers.worker_pool import WorkerPool, run_blocking
 
-MOST_ANSWERS = 256  # of one call of a worker
+MAX_ANSWERS = 256  # of one call of a worker
 MAX_REPLY_BYTES = 2**16  # with their scores, some forty bytes each
 
 WorkerSource = tuple[str, Any]
@@ -110,8 +110,8 @@ class GroupScorer:
         sent = [a for a in dict.fromkeys(answers) if a not in long]
         missing = PoolError()
         try:
-            for first in range(0, len(sent), MOST_ANSWERS):
-                portion = sent[first : first + MOST_ANSWERS]
+            for first in range(0, len(sent), MAX_ANSWERS):
+                portion = sent[first : first + MAX_ANSWERS]
                 await self._find(found, source, entry, portion)
         except PoolError as error:
             missing = error

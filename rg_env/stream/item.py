@@ -42,7 +42,7 @@ Message = dict[str, str]
 """One message of a conversation, with role and content, as chat templates take it."""
 
 # Items from JSON that a process keeps, with their entries.
-MOST_KEPT = 256
+MAX_KEPT = 256
 
 # The largest dataset of an item from JSON; the whole dataset is made.
 MAX_SIZE = 1000
@@ -250,7 +250,7 @@ class Item:
         return _from_json(text, own_modules(task_modules))
 
 
-@functools.lru_cache(MOST_KEPT)
+@functools.lru_cache(MAX_KEPT)
 def _from_json(text: str | bytes, task_modules: tuple[str, ...]) -> Item:
     try:
         saved = msgspec.json.decode(text, type=_Saved)

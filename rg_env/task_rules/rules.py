@@ -43,7 +43,7 @@ FixedScore = Callable[[str, Entry, LibraryScore], float]
 READABLE = 0.01
 
 # The highest score of a wrong answer.
-MOST_FOR_A_WRONG_ANSWER = 0.5
+MAX_FOR_A_WRONG_ANSWER = 0.5
 
 
 Notation = Callable[[str, Entry], str]

@@ -52,12 +52,12 @@ BRIEF_CALLS = 24
 PREPARING_LIMIT_S = 30.0
 # A worker that has not read its call by then hangs.
 SEND_LIMIT_S = 60.0
-LEAST_WALL_LIMIT_S = 60.0
+MIN_WALL_LIMIT_S = 60.0
 # Wall time for each second of a deadline. It ends a worker that sleeps, but not one
 # that gets a twentieth of a core on a busy machine.
 WALL_LIMIT_FACTOR = 20.0
 # The shortest time between two reads of the clock.
-LEAST_WAIT_S = 0.01
+MIN_WAIT_S = 0.01
 
 
 class PoolError(RunError):
@@ -276,7 +276,7 @@ class Worker:
         Raises:
             KilledError: Others have ended the worker.
         """
-        wall_s = wall_s or max(LEAST_WALL_LIMIT_S, WALL_LIMIT_FACTOR * cpu_s)
+        wall_s = wall_s or max(MIN_WALL_LIMIT_S, WALL_LIMIT_FACTOR * cpu_s)
         end_s = time.monotonic() + wall_s
         limit_s = self._read_clock() + cpu_s
         while (left_s := limit_s - self._read_clock()) > 0:
@@ -287,7 +287,7 @@ class Worker:
                     f" {wall_s:g} s: it waits, or the machine is too busy"
                 )
             # A process of one thread needs at least this wall time for the rest.
-            wait_s = min(wait_s, max(left_s, LEAST_WAIT_S))
+            wait_s = min(wait_s, max(left_s, MIN_WAIT_S))
             with contextlib.suppress(TimeoutError):
                 message = self._channel.receive(wait_s, max_bytes)
                 if message.kind is Frame.KILLED:

@@ -53,8 +53,8 @@ T = TypeVar("T")
 
 DEFAULT_MEMORY_LIMIT_BYTES = 2 * 2**30
 # Bounds of the default number; one worker is kept free for scoring.
-FEWEST_WORKERS = 2
-MOST_WORKERS = 8
+MIN_WORKERS = 2
+MAX_WORKERS = 8
 # Attempts of a call if others end its workers.
 MAX_ATTEMPTS = 5
 # Attempts of a call if its job ends the workers; an earlier job may have broken the
@@ -70,7 +70,7 @@ os.register_at_fork(after_in_child=lambda: [*map(WorkerPool._begin, _open_pools)
 
 def default_pool_size() -> int:
     """Return half the number of cores, from 2 to 8."""
-    return max(FEWEST_WORKERS, min(MOST_WORKERS, (os.cpu_count() or 1) // 2))
+    return max(MIN_WORKERS, min(MAX_WORKERS, (os.cpu_count() or 1) // 2))
 
 
 class WorkerPool:

@@ -14,7 +14,7 @@ import pytest
 from rg_env.demo.stand_in_trainer import WITHOUT_END
 from rg_env.line_file import read_groups
 from rg_env.settings.program_settings import SIMULATED
-from tests.support.faults import LONGEST_HANG_S
+from tests.support.faults import MAX_HANG_S
 from tests.support.inference_server import inference_server
 from tests.support.parts import options_of
 from tests.support.real_api import RealApi
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.processes
 DUMPED = "dumps/reasoning_gym_environment_*rollouts_*.jsonl"
 ANSWERED = 40
 """Requests until a server hangs."""
-END_WITHIN_S = LONGEST_HANG_S
+END_WITHIN_S = MAX_HANG_S
 """A server that hangs is not waited for; a busy machine may take its time."""
 LIBRARY_OF_THE_HOST = "multidict"
 """It is loaded early in an import of the host, which takes another second then."""

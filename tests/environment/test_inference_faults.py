@@ -45,7 +45,7 @@ KINDS = {
 def hurried(monkeypatch):
     """Pauses of a twentieth, so that no test waits for them."""
     monkeypatch.setattr(server_health, "PAUSE_S", 0.02)
-    monkeypatch.setattr(server_health, "LONGEST_PAUSE_S", 0.1)
+    monkeypatch.setattr(server_health, "MAX_PAUSE_S", 0.1)
     monkeypatch.setattr(server_health, "HEALTH_EVERY_S", 0.02)
     monkeypatch.setattr(servers, "CHECK_FOR_SERVER_S", (0.005, 0.01))
 

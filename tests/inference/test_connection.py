@@ -6,8 +6,8 @@ from aiohttp import web
 
 from rg_env.inference import connection
 from rg_env.inference.connection import (
-    LONGEST_RETRY_AFTER_S,
-    LONGEST_TEXT,
+    MAX_RETRY_AFTER_S,
+    MAX_TEXT_CHARS,
     Connection,
     RequestFailedError,
     failure_of,
@@ -39,7 +39,7 @@ def test_a_route_is_below_the_url_of_the_settings(base, path, is_openai, url):
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
-    monkeypatch.setattr(connection, "LONGEST_REPLY_BYTES", 16 * MEBIBYTE)
+    monkeypatch.setattr(connection, "MAX_REPLY_BYTES", 16 * MEBIBYTE)
 
 
 async def asked(url):
@@ -134,7 +134,7 @@ def test_a_refusal_without_a_setting_names_none(status, body):
     ("body", "said"),
     [
         (HTML, "a web page"),
-        ("word " * 10_000, "word " * (LONGEST_TEXT // 5)),
+        ("word " * 10_000, "word " * (MAX_TEXT_CHARS // 5)),
         ({"error": {"message": "no."}}, "no"),
         ({"detail": [{"loc": ["body", "n"], "msg": "too many"}]}, "too many"),
     ],
@@ -147,8 +147,8 @@ def test_what_is_said_is_a_line_for_people(body, said):
     ("value", "seconds"),
     [
         ("20", 20),
-        ("86400", LONGEST_RETRY_AFTER_S),
-        ("9" * 4000, LONGEST_RETRY_AFTER_S),
+        ("86400", MAX_RETRY_AFTER_S),
+        ("9" * 4000, MAX_RETRY_AFTER_S),
         *((odd, 0) for odd in ("", "-5", "nan", "Fri, 31 Dec 9999 23:59:59 GMT")),
     ],
 )

@@ -42,7 +42,7 @@ def hurried(monkeypatch, tmp_path):
     rows = str(tmp_path / "rows.jsonl")
     monkeypatch.setitem(SETTINGS, "data_path_to_save_groups", rows)
     monkeypatch.setattr("rg_env.inference.server_health.PAUSE_S", 0.01)
-    monkeypatch.setattr("rg_env.inference.server_health.LONGEST_PAUSE_S", 0.05)
+    monkeypatch.setattr("rg_env.inference.server_health.MAX_PAUSE_S", 0.05)
     monkeypatch.setattr("rg_env.inference.servers.OUTAGE_CHECK_EVERY_S", 0.05)
     monkeypatch.setattr("rg_env.inference.servers.OUTAGE_AFTER_S", 0.1)
 

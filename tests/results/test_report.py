@@ -5,7 +5,7 @@ import re
 import pytest
 
 from rg_env.errors import SettingError, visible
-from rg_env.results.report import LONGEST_TEXT, write_report
+from rg_env.results.report import MAX_TEXT_CHARS, write_report
 from rg_env.results.result_file import metrics_beside
 from tests.support.hostile_texts import HOSTILE
 from tests.support.reported import (
@@ -199,11 +199,11 @@ def test_every_text_is_kept_letter_by_letter_in_plain_ascii(tmp_path):
 
 
 def test_a_text_that_is_too_long_lacks_its_middle_and_says_so(tmp_path):
-    text = "a" * LONGEST_TEXT + "b" * LONGEST_TEXT
+    text = "a" * MAX_TEXT_CHARS + "b" * MAX_TEXT_CHARS
     reported(tmp_path / "r", dump(tmp_path / "d", [group(rollout(text))]))
     (found,) = texts_of(tmp_path / "r")
     begin, said, end = found["completion"].split("\n\n")
-    assert (begin, end) == ("a" * (LONGEST_TEXT // 2), "b" * (LONGEST_TEXT // 2))
+    assert (begin, end) == ("a" * (MAX_TEXT_CHARS // 2), "b" * (MAX_TEXT_CHARS // 2))
     assert said == "[... 32,000 of 64,000 characters are left out here ...]"
 
 

@@ -7,7 +7,7 @@ from rg_env.library.scales import load_shipped
 from rg_env.results.estimates import share_of
 from rg_env.results.screening import (
     BANDS,
-    LEAST_GROUPS,
+    MIN_GROUPS,
     ScreenRun,
     screen_rows,
     table_for,
@@ -155,7 +155,7 @@ def found_by(run, shares, given=None):
     ("changes", "groups"),
     [
         ({"total_steps": 250, "batch_size": 1024}, 3 * 213),
-        ({"total_steps": -1, "batch_size": 1024}, 3 * LEAST_GROUPS),
+        ({"total_steps": -1, "batch_size": 1024}, 3 * MIN_GROUPS),
         ({"total_steps": 250, "batch_size": 1024, "groups": 7}, 21),
     ],
 )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rg_env.reward.extraction import (
     FORMAT_FAILURES,
-    MOST_CLOSING_WORDS,
+    MAX_CLOSING_WORDS,
     THINKING,
     Extraction,
     extract_answer,
@@ -172,7 +172,7 @@ def test_words_about_thinking_are_text(line):
     [
         *(".", "```", "</end_of_thought>", "I hope this helps!", "Order matters here."),
         *("Let me know if you need more.", "Not 6, as 6 is even."),
-        " ".join(["word"] * MOST_CLOSING_WORDS),
+        " ".join(["word"] * MAX_CLOSING_WORDS),
     ],
 )
 def test_closing_words_may_follow_the_answer(rest):
@@ -196,7 +196,7 @@ GOING_ON = """
 
 @pytest.mark.parametrize(
     "rest",
-    [*GOING_ON.strip("\n").splitlines(), " ".join(["word"] * (MOST_CLOSING_WORDS + 1))],
+    [*GOING_ON.strip("\n").splitlines(), " ".join(["word"] * (MAX_CLOSING_WORDS + 1))],
 )
 @pytest.mark.parametrize("opening", ["", "<ponder>", "<|begin_plan|>"])
 def test_an_answer_that_the_text_goes_on_after_is_not_final(opening, rest):

@@ -10,7 +10,7 @@ import numpy as np
 import orjson
 import pytest
 
-from rg_env.line_file import MOST_WAITING, LineFile, read_groups
+from rg_env.line_file import MAX_WAITING, LineFile, read_groups
 from rg_env.run.dumps import Dumps, DumpWriter, line_of
 from rg_env.run.group import Rollout
 from tests.support.groups import scored
@@ -122,12 +122,12 @@ def test_refused_groups_wait_in_order_and_beyond_the_bound_they_are_lost(
     writer, folder
 ):
     folder.write_text("a file where the folder should be")
-    write(writer, range(MOST_WAITING + 5))
-    assert len(writer.buffer) == writer.groups_waiting == MOST_WAITING
-    assert (writer.groups_total, writer.groups_lost) == (MOST_WAITING, 5)
+    write(writer, range(MAX_WAITING + 5))
+    assert len(writer.buffer) == writer.groups_waiting == MAX_WAITING
+    assert (writer.groups_total, writer.groups_lost) == (MAX_WAITING, 5)
     folder.unlink()
     write(writer, ["new"])
-    assert all_numbers(folder) == [*range(MOST_WAITING), "new"]
+    assert all_numbers(folder) == [*range(MAX_WAITING), "new"]
 
 
 def test_what_still_waits_at_the_end_is_counted_lost(writer, folder, caplog):

@@ -50,7 +50,7 @@ def generated(odd, kind="openai", trains=False, **changes):
 
 @pytest.mark.slow
 def test_a_server_that_repeats_a_header_is_not_repeated(logged, monkeypatch):
-    monkeypatch.setattr(servers, "LONGEST_WAIT_FOR_SERVER_S", 0.5)
+    monkeypatch.setattr(servers, "MAX_WAIT_FOR_SERVER_S", 0.5)
     odd = Odd({}, otherwise=(401, refusal(f"no such team: {SECRET}")))
     with pytest.raises(RequestFailedError, match="no such team") as failed:
         generated(odd, headers={"Authorization": f"Bearer {SECRET}"})

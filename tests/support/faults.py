@@ -13,7 +13,7 @@ from aiohttp import web
 
 from tests.support.text_models import Generation, throw_logprobs
 
-LONGEST_HANG_S = 30.0
+MAX_HANG_S = 30.0
 SLOW_S = 0.4
 RETRY_AFTER_S = 1
 
@@ -58,7 +58,7 @@ async def spoil(request, fault):
         status = int(fault.removeprefix("status_"))
         return web.Response(status=status, text="scripted", headers=wait)
     if fault == "hang":
-        await asyncio.sleep(LONGEST_HANG_S)
+        await asyncio.sleep(MAX_HANG_S)
         return web.Response(status=504)
     if fault == "reset":
         return cut_connection(request)

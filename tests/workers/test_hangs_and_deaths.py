@@ -53,7 +53,7 @@ def test_hangs_end_at_their_deadline_and_others_go_on():
 def test_worker_that_stands_still_is_ended_and_the_job_not_blamed(
     single, attack, monkeypatch
 ):
-    monkeypatch.setattr("rg_env.workers.call.LEAST_WALL_LIMIT_S", 1.0)
+    monkeypatch.setattr("rg_env.workers.call.MIN_WALL_LIMIT_S", 1.0)
     with pytest.raises(
         WorkerLostError, match=r"used .* s of CPU time in 1 s: it waits"
     ):

@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 
 from rg_env.library import datasets, worker_jobs
-from rg_env.task_rules.rules import MOST_FOR_A_WRONG_ANSWER
+from rg_env.task_rules.rules import MAX_FOR_A_WRONG_ANSWER
 from tools.answer_texts.near_changes import CHANGES, OTHER, other_answer
 from tools.answer_texts.sampled_items import SampledItem
 from tools.answer_texts.surely_wrong import is_wrong
@@ -83,6 +83,6 @@ def overpaid(items: Sequence[SampledItem], count: int) -> list[str]:
         found += [
             f"{name}: {text!r} for {item.right!r}"
             for (name, text), row in zip(misses, rows, strict=True)
-            if row[0] > MOST_FOR_A_WRONG_ANSWER
+            if row[0] > MAX_FOR_A_WRONG_ANSWER
         ]
     return found

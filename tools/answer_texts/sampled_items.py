@@ -23,7 +23,7 @@ from tools.gold_solvers.boards import box_plan, car_moves
 
 LEVELS = (0.0, 0.5, 1.0)
 
-MOST_SEEDS = 400
+MAX_SEEDS = 400
 """Seeds tried for the items of a task."""
 
 ParamsOf = Callable[[int], Mapping[str, Any]]
@@ -56,7 +56,7 @@ def sampled_items(
     task: str, first_seed: int, params_of: ParamsOf = lambda seed: {}
 ) -> Iterator[SampledItem]:
     """Yield the items of a task that can be used and have a right answer."""
-    for seed in range(first_seed, first_seed + MOST_SEEDS):
+    for seed in range(first_seed, first_seed + MAX_SEEDS):
         params = params_of(seed)
         with contextlib.redirect_stdout(io.StringIO()):  # codeio prints
             entry = next(datasets.usable_entries(task, params, [seed]), None)

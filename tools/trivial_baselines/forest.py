@@ -21,11 +21,11 @@ import numpy.typing as npt
 from tools.trivial_baselines import question_parts as parts
 
 TREES = 40
-LEAST_IN_LEAF = 4
-MOST_WORDS = 80
+MIN_IN_LEAF = 4
+MAX_WORDS = 80
 """Words whose numbers are features, those that vary most first."""
 
-MOST_STRATEGIES = 40
+MAX_STRATEGIES = 40
 """Strategies that are chosen from, the best first."""
 
 _TAIL = 6
@@ -101,14 +101,14 @@ class Forest:
         totals: Counter[str] = Counter()
         for one in scores:
             totals.update(one)
-        self.names = [name for name, _ in totals.most_common(MOST_STRATEGIES)]
+        self.names = [name for name, _ in totals.most_common(MAX_STRATEGIES)]
         counts = [Counter(parts.words(question)) for question in questions]
         spread = {
             word: float(np.var([one[word] for one in counts]))
             for word, seen in Counter(w for one in counts for w in one).items()
             if seen >= len(questions) / 20
         }
-        self._words = sorted(spread, key=lambda word: -spread[word])[:MOST_WORDS]
+        self._words = sorted(spread, key=lambda word: -spread[word])[:MAX_WORDS]
         features = np.array([self._features(question) for question in questions])
         values = np.array([[one.get(n, 0.0) for n in self.names] for one in scores])
         rng = np.random.default_rng(0)
@@ -134,7 +134,7 @@ def _tree(features: Array, values: Array, rng: np.random.Generator) -> Any:
     total = values.sum(axis=0)
     tried = rng.permutation(features.shape[1])[: features.shape[1] // 4]
     sizes = np.arange(1, num)[:, None]
-    for place in tried if num >= 2 * LEAST_IN_LEAF and values.var() > 0 else ():
+    for place in tried if num >= 2 * MIN_IN_LEAF and values.var() > 0 else ():
         order = np.argsort(features[:, place], kind="stable")
         column = features[order, place]
         if column[0] == column[-1]:
@@ -142,7 +142,7 @@ def _tree(features: Array, values: Array, rng: np.random.Generator) -> Any:
         low = np.cumsum(values[order], axis=0)[:-1]
         gain = (low**2 / sizes + (total - low) ** 2 / (num - sizes)).sum(axis=1)
         gain[column[1:] == column[:-1]] = 0.0
-        gain[: LEAST_IN_LEAF - 1] = gain[num - LEAST_IN_LEAF :] = 0.0
+        gain[: MIN_IN_LEAF - 1] = gain[num - MIN_IN_LEAF :] = 0.0
         at = int(gain.argmax())
         better = float(gain[at] - (total**2).sum() / num)
         if better > best[0]:

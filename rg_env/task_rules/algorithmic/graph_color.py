@@ -17,7 +17,7 @@ from rg_env.task_rules.rules import (
 )
 
 # The largest share of graphs for which a fixed coloring may be right.
-MOST_COLORED = 0.2
+MAX_COLORED = 0.2
 
 
 def _each_vertex_once(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -46,7 +46,7 @@ def _has_few_edges(entry: Entry) -> bool:
     colors = len(puzzle["color_options"])
     same = larger * comb(size + 1, 2) + (colors - larger) * comb(size, 2)
     pairs = comb(vertices, 2)
-    return comb(pairs - same, edges) > MOST_COLORED * comb(pairs, edges)
+    return comb(pairs - same, edges) > MAX_COLORED * comb(pairs, edges)
 
 
 GRAPH_COLOR = TaskRules(

@@ -134,7 +134,7 @@ def _too_costly(answer: str, gold: str | None) -> str | None:
 
 
 # The largest share of boxes that may start at their targets.
-MOST_IN_PLACE = 1 / 3
+MAX_IN_PLACE = 1 / 3
 
 
 def _stand_at_targets(entry: Entry) -> bool:
@@ -144,7 +144,7 @@ def _stand_at_targets(entry: Entry) -> bool:
         for things in squares
         for box in set(_boxes(things))
     )
-    return bool(in_place > MOST_IN_PLACE * len(_boxes(*squares)))
+    return bool(in_place > MAX_IN_PLACE * len(_boxes(*squares)))
 
 
 BOXNET = TaskRules(

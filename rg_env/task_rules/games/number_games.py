@@ -31,7 +31,7 @@ from rg_env.task_rules.rules import (
 GUARD = expression_guard(ExpressionBounds(decimals=False, max_digits=12))
 
 # The library's score of a wrong sum.
-MOST_FOR_A_WRONG_SUM = 0.05
+MAX_FOR_A_WRONG_SUM = 0.05
 
 # The library draws so many expressions of countdown before it gives up.
 MAX_TRIES = 100
@@ -47,7 +47,7 @@ def _score(answer: str, entry: Entry, library: LibraryScore) -> float:
     is_right = value == metadata.get("target", 24)
     if is_right and numbers == sorted(metadata["numbers"]):
         return library(answer)
-    return min(MOST_FOR_A_WRONG_SUM, library(answer))
+    return min(MAX_FOR_A_WRONG_SUM, library(answer))
 
 
 def _over(a: Any, b: Any) -> Any:

@@ -94,7 +94,7 @@ def _too_costly(answer: str, gold: str | None) -> str | None:
 
 # An item must imply a clause of at most so many letters. Ten letters have 1,160 such
 # clauses.
-MOST_LETTERS = 3
+MAX_LETTERS = 3
 
 
 def _premises(entry: Entry) -> list[Formula]:
@@ -145,7 +145,7 @@ def _short_clauses(letters: Sequence[str]) -> Iterator[tuple[str, int]]:
     for index, letter in enumerate(letters):
         formula = letter_formula(index, len(letters))
         signed.append(((letter, formula.rows), (f"¬{letter}", negated(formula).rows)))
-    for number in range(1, MOST_LETTERS + 1):
+    for number in range(1, MAX_LETTERS + 1):
         for chosen in itertools.combinations(signed, number):
             for parts in itertools.product(*chosen):
                 texts, rows = zip(*parts, strict=True)
@@ -155,7 +155,7 @@ def _short_clauses(letters: Sequence[str]) -> Iterator[tuple[str, int]]:
 def inference(entry: Entry) -> str | None:
     """Return the shortest clause that the premises imply, but no single premise.
 
-    It is None if there is no such clause of at most `MOST_LETTERS` letters.
+    It is None if there is no such clause of at most `MAX_LETTERS` letters.
     """
     premises = _premises(entry)
     if any(premise.clauses is None for premise in premises):

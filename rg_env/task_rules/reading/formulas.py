@@ -58,10 +58,10 @@ Clauses = frozenset[int]
 
 # A formula with more clauses is rejected. A premise of the highest level has at most
 # 58, and the premises of an item 79.
-MOST_CLAUSES = 200
+MAX_CLAUSES = 200
 
 # Most pairs of clauses in one join, so that no formula takes more than a second.
-MOST_PAIRS = 2_000
+MAX_PAIRS = 2_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,7 +114,7 @@ def _needed(clauses: Iterable[int], count: int) -> Clauses | None:
         if always_holds or any(not other & ~clause for other in kept):
             continue
         kept.append(clause)
-    return frozenset(kept) if len(kept) <= MOST_CLAUSES else None
+    return frozenset(kept) if len(kept) <= MAX_CLAUSES else None
 
 
 def _all_of(left: Clauses | None, right: Clauses | None, count: int) -> Clauses | None:
@@ -124,7 +124,7 @@ def _all_of(left: Clauses | None, right: Clauses | None, count: int) -> Clauses 
 
 
 def _one_of(left: Clauses | None, right: Clauses | None, count: int) -> Clauses | None:
-    if left is None or right is None or len(left) * len(right) > MOST_PAIRS:
+    if left is None or right is None or len(left) * len(right) > MAX_PAIRS:
         return None
     return _needed({a | b for a in left for b in right}, count)
 
