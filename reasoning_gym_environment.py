@@ -266,8 +266,8 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
     @classmethod
     def config_init(cls) -> tuple[ReasoningGymEnvConfig, list[APIServerConfig]]:
         """Return the settings that the command line starts from."""
-        config = ReasoningGymEnvConfig(**environment_settings.START)
-        return config, [APIServerConfig(**program_settings.START)]
+        config = ReasoningGymEnvConfig(**environment_settings.DEFAULTS)
+        return config, [APIServerConfig(**program_settings.DEFAULTS)]
 
     @classmethod
     def cli(cls) -> None:

@@ -95,11 +95,11 @@ def start() -> None:
     logging.getLogger(PROGRESS_LOGGER).setLevel(logging.INFO)
 
 
-def is_sampled(count: int, new: int = 1) -> bool:
-    """Return whether the first, second, fourth, eighth and so on is among the newest.
+def should_log(count: int, new: int = 1) -> bool:
+    """Return whether to log an event that repeats: the 1st, 2nd, 4th, 8th, ... time.
 
     Args:
-        count: How often it has happened, the newest included.
-        new: How many are the newest, at least 1.
+        count: How often it has happened.
+        new: How many of these are new since the last call, at least 1.
     """
     return count.bit_length() > (count - new).bit_length()

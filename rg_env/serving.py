@@ -21,7 +21,7 @@ from starlette.responses import JSONResponse
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rg_env.errors import shown
-from rg_env.logs import is_sampled
+from rg_env.logs import should_log
 
 logger = logging.getLogger(__name__)
 
@@ -156,7 +156,7 @@ def _connections(most_newer: int) -> Callable[..., asyncio.Protocol]:
             if is_idle and oldest in oldest.connections:  # otherwise already closed
                 oldest.transport.close()
                 closed += 1
-                if is_sampled(closed):
+                if should_log(closed):
                     text = "closed %d idle connections: over %d newer ones came"
                     logger.warning(text, closed, most_newer)
         newest.append(_Connection(**named))

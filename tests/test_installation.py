@@ -14,7 +14,6 @@ from tests.support.parts import ENTRY, GUARD_S
 SEEN_BY_AN_OLD_PYTHON = (
     "reasoning_gym_environment.py",
     "rg_env/__init__.py",
-    "rg_env/cli/__init__.py",
     "rg_env/cli/console.py",
     "rg_env/errors.py",
     "rg_env/installation.py",

@@ -7,17 +7,9 @@ import os
 import shutil
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rg_env import line_file
-from rg_env.line_file import (
-    MAX_WAITING,
-    LineFile,
-    encode_groups,
-    recover_unfinished,
-)
-from tests.support.groups import GROUPS, decoded, group
+from rg_env.line_file import MAX_WAITING, LineFile, recover_unfinished
 from tests.support.processes import files_end_at
 from tests.support.worker_attacks import start_script
 
@@ -206,37 +198,3 @@ def test_a_full_disk_tears_no_line_and_gets_the_rest_later(file, part):
         assert (len(file.waiting), numbers(part)) == (1, [0])
     put(file, [2])
     assert numbers(file.complete()) == [0, 1, 2]
-
-
-# -- encoding --------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@given(st.one_of(GROUPS, st.lists(GROUPS, max_size=3)))
-def test_any_group_arrives_as_the_host_would_send_it(groups):
-    assert decoded(*encode_groups(groups)) == json.loads(json.dumps(groups))
-
-
-@pytest.mark.parametrize(
-    ("tokens", "is_far", "is_compressed"),
-    [(3, True, False), (500, True, True), (500, False, False), (50_000, False, True)],
-)
-def test_long_bodies_are_compressed_on_this_machine_from_a_mebibyte_on(
-    tokens, is_far, is_compressed
-):
-    sent = group(tokens, text="é \U0001f600")
-    body, headers = encode_groups(sent, is_far=is_far)
-    assert ("Content-Encoding" in headers) is is_compressed
-    assert decoded(body, headers) == sent
-
-
-def test_half_a_character_in_a_message_is_replaced_because_the_api_cannot_send_it():
-    found = decoded(*encode_groups(group(text="a \ud800 b \U0001f600")))
-    assert found["messages"][0][0]["content"] == "a \ufffd b \U0001f600"
-
-
-def test_other_threads_run_between_the_rows_of_a_group(monkeypatch):
-    pauses = []
-    monkeypatch.setattr(line_file, "release_gil", lambda: pauses.append(1))
-    encode_groups(group())
-    assert len(pauses) == 10  # one a row: of tokens, masks, scores, logprobs, messages

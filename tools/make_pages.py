@@ -22,8 +22,8 @@ from rg_env.installation import PROJECT
 from rg_env.library import datasets, registry, scales
 from rg_env.library.registry import BASELINES, EASILY_GUESSED
 from rg_env.results.samples import grouped
-from rg_env.settings import program_settings
-from rg_env.settings.environment_settings import DATA_DUMPS, GROUPS, START
+from rg_env.settings import environment_settings, program_settings
+from rg_env.settings.environment_settings import DATA_DUMPS, GROUPS
 from rg_env.settings.program_settings import LaunchSettings
 from rg_env.settings.setting_checks import CheckedModel
 from rg_env.task_rules.faster_functions import source_digest
@@ -155,7 +155,8 @@ def _row(group: type[CheckedModel], name: str) -> str:
         name, info.get_default(call_default_factory=True)
     )
     is_server = group is program_settings.CheckedServer
-    start = (program_settings.START if is_server else START).get(name, default)
+    of_commands = program_settings if is_server else environment_settings
+    start = of_commands.DEFAULTS.get(name, default)
     field = f"[`{name}`]({LINKS[name]})" if name in LINKS else f"`{name}`"
     meaning = " ".join((info.description or "").split())
     if is_server or start == default:

@@ -19,8 +19,8 @@ from rg_env.atropos.api_client import ApiError, ApiSession
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.model import completion_tokens
 from rg_env.executor import in_thread
+from rg_env.group_encoding import encode_groups
 from rg_env.inference.connection import sampling_extra_of
-from rg_env.line_file import encode_groups
 from rg_env.run.dumps import Dumps
 from rg_env.run.group import Ending, Group, has_variance, listed, rollouts_in
 from rg_env.run.group_loop import Refused

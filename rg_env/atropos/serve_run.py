@@ -23,7 +23,7 @@ from rg_env.atropos import start_checks
 from rg_env.atropos.api_client import ApiError, ApiSession
 from rg_env.atropos.hooks import Hooks
 from rg_env.errors import SettingError
-from rg_env.run.checkpoints import Checkpoints, passed
+from rg_env.run.checkpoints import Checkpoints, crosses_multiple
 from rg_env.run.group import Group
 from rg_env.run.group_loop import Run, Window
 from rg_env.shutdown import IN_FLIGHT_GRACE_S, cancel_and_wait
@@ -181,7 +181,7 @@ class Serving(Hooks):
         now = self._session.status["current_step"]
         if now == self.curr_step:
             return
-        if passed(self.config.steps_per_eval, self.curr_step, now):
+        if crosses_multiple(self.config.steps_per_eval, self.curr_step, now):
             self._start_evaluation()
         self._checkpoints.take_step(self.curr_step, now)
         self.curr_step = now

@@ -14,7 +14,6 @@ import click
 from rg_env.adapters import files
 from rg_env.cli.main import (
     HELP_NAMES,
-    START,
     Number,
     command,
     flag,
@@ -29,6 +28,7 @@ from rg_env.cli.options import (
     stream_of,
 )
 from rg_env.errors import SettingError
+from rg_env.installation import COMMAND
 from rg_env.results.sources import Sources, files_of
 from rg_env.results.terminal import WorkProgress
 from rg_env.stream.item import Item
@@ -49,7 +49,7 @@ out_option = click.option(
 
 
 def _card(settings: Mapping[str, Any]) -> dict[str, Any]:
-    line = f"{START} {shlex.join(sys.argv[1:])}"
+    line = f"{COMMAND} {shlex.join(sys.argv[1:])}"
     return {"command": line, "settings": dict(settings)}
 
 
@@ -71,7 +71,7 @@ def items(
 
     Questions are not repeated; the evaluation items are a separate split.
     """
-    settings, _ = given.over(command.start)
+    settings, _ = given.over(command.defaults)
     if other := {*NOT_USED} & given.env.keys():
         raise SettingError(
             f"env.{min(other)}: an export cannot follow it; leave it out"
@@ -153,7 +153,7 @@ def export(env_cls: Any) -> click.Group:
     return click.Group(
         "export",
         help="Write items or saved completions as files that trainers load.",
-        epilog=f"\b\nExample:\n  {START} export items --number 1000 --out data/items",
+        epilog=f"\b\nExample:\n  {COMMAND} export items --number 1000 --out data/items",
         context_settings=HELP_NAMES,
         no_args_is_help=False,
         commands={"items": items(env_cls), "sft": sft},

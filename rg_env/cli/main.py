@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from rg_env.workers.worker_pool import WorkerPool
 
 NAME = installation.PROGRAM
-START = installation.COMMAND
 
 COMMANDS = {
     "launch": "start a whole training run",
@@ -169,7 +168,7 @@ class Command(click.Command):
 
     def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
         kwargs["context_settings"] = HELP_NAMES
-        kwargs["epilog"] = f"\b\nExample:\n  {START} {example}"
+        kwargs["epilog"] = f"\b\nExample:\n  {installation.COMMAND} {example}"
         super().__init__(*args, **kwargs)
         log_more = lambda _: logs.set_own_level(logging.DEBUG)  # noqa: E731
         text = "Log more, with tracebacks"

@@ -172,7 +172,7 @@ def load_yaml(text: str, field: str) -> Any:
 # -- explicit settings -----------------------------------------------------------------
 
 Servers = Annotated[list[dict[str, Any]], Field(min_length=1)]
-Start = tuple[Any, list[Any]]
+Defaults = tuple[Any, list[Any]]
 """The default settings of a command: of the environment and of servers."""
 
 
@@ -207,20 +207,21 @@ class ExplicitSettings(CheckedModel):
             return [*self.openai]
         return [self.openai] * len(servers)
 
-    def over(self, start: Start) -> Start:
+    def over(self, defaults: Defaults) -> Defaults:
         """Build the settings of the environment and its servers, over the defaults."""
-        first, firsts = start
-        env = setting_checks.build("env", type(first), first.model_dump() | self.env)
+        env_defaults, server_defaults = defaults
+        values = env_defaults.model_dump() | self.env
+        env = setting_checks.build("env", type(env_defaults), values)
         is_one = isinstance(self.openai, Mapping)
         servers = []
-        for number, part in enumerate(self.parts(firsts)):
+        for number, part in enumerate(self.parts(server_defaults)):
             section = "openai" if is_one else f"openai.{number}"
-            first = firsts[number if is_one else 0]
-            values = first.model_dump()
+            default = server_defaults[number if is_one else 0]
+            values = default.model_dump()
             if part.get("server_type") == "openai":
-                values["health_check"] = False  # a token every second would cost money
+                values["health_check"] = False  # a hosted API is not polled
             values |= part
-            servers.append(setting_checks.build(section, type(first), values))
+            servers.append(setting_checks.build(section, type(default), values))
         return env, servers
 
 
@@ -261,7 +262,7 @@ class SettingsCommand(Command):
             settings, and the values of its own options.
         example: A command line, which begins with the name of the command.
         env_cls: A class of environments, or a function that imports it.
-        starts: Name of the class to the defaults that differ from those of `serve`.
+        defaults: Name of the class to the defaults that differ from those of `serve`.
         fields: The fields of `env`, without other sections; None for all settings.
         is_bare: Whether the names of these options have no `env.`.
     """
@@ -272,15 +273,16 @@ class SettingsCommand(Command):
         example: str,
         env_cls: Any,
         *,
-        starts: Callable[[str], Mapping[str, Any]] = lambda name: {},
+        defaults: Callable[[str], Mapping[str, Any]] = lambda name: {},
         fields: Collection[str] | None = None,
         is_bare: bool = False,
     ) -> None:
         name, _, _ = example.partition(" -")
         self.env_cls = env_cls
-        self._starts = dict(starts(getattr(env_cls, "name", None) or "reasoning_gym"))
-        self.start = self.start_of(env_cls)
-        env, (server, *_) = self.start
+        class_name = getattr(env_cls, "name", None) or "reasoning_gym"
+        self._own_defaults = dict(defaults(class_name))
+        self.defaults = self.defaults_of(env_cls)
+        env, (server, *_) = self.defaults
         models = {"openai": server, "env": env} if fields is None else {"env": env}
         if name == "launch":
             models = {"launch": LaunchSettings.model_validate({}), **models}
@@ -318,18 +320,19 @@ class SettingsCommand(Command):
             example=example,
         )
 
-    def start_of(self, env_cls: Any) -> Start:
+    def defaults_of(self, env_cls: Any) -> Defaults:
         """Return the defaults for a class, or for a function that imports it."""
         if not isinstance(env_cls, type):
-            values = environment_settings.START | self._starts
-            return CheckedSettings(**values), [CheckedServer(**program_settings.START)]
+            values = environment_settings.DEFAULTS | self._own_defaults
+            server = CheckedServer(**program_settings.DEFAULTS)
+            return CheckedSettings(**values), [server]
         from rg_env.atropos.config import checked_kind, each_server
 
         env, configs = typing.cast(Any, env_cls).config_init()
         servers = each_server(configs)
         kind = checked_kind(type(servers[0]))
         copies = [kind.model_construct(**server.model_dump()) for server in servers]
-        return env.model_copy(update=self._starts), copies
+        return env.model_copy(update=self._own_defaults), copies
 
     def read(self, values: Mapping[str, Any]) -> ExplicitSettings:
         """Return the settings of a command line and of its file."""

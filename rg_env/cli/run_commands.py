@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rg_env import logs, shutdown
-from rg_env.cli.main import START, Number, flag, json_option, loaded, option
+from rg_env.cli.main import Number, flag, json_option, loaded, option
 from rg_env.cli.options import ExplicitSettings, SettingsCommand, options
 from rg_env.errors import RunError, SettingError, not_allowed, shown
 from rg_env.installation import COMMAND, PROGRAM, PROJECT
@@ -42,13 +42,13 @@ def build(
 
     name = str(command.name)
     is_serve = name == "serve"
-    config, servers = given.over(command.start)
+    config, servers = given.over(command.defaults)
     start_checks.check_command(name, config, servers)
     pool = start_checks.checked_workers(config)
     env_cls = loaded(command.env_cls)
-    from rg_env.atropos.config import with_model
+    from rg_env.atropos.served_models import with_model
 
-    config, servers = given.over(command.start_of(env_cls))
+    config, servers = given.over(command.defaults_of(env_cls))
     run = screen and screen(config)
     config = run.config if run else config
     # In other commands, W&B is off without a login, unless it is explicitly set.
@@ -91,7 +91,7 @@ def serve(command: SettingsCommand, given: ExplicitSettings) -> int:
 
 @options(
     "process --openai.server_type openai --env.total_steps 100",
-    starts=lambda name: {
+    defaults=lambda name: {
         "ensure_scores_are_not_same": False,
         "include_messages": True,
         "data_path_to_save_groups": f"data/{name}.jsonl",
@@ -121,7 +121,7 @@ def _write_rows(env: Any) -> None:
 
 @options(
     "evaluate --config settings.yaml --env.eval_completions 4",
-    starts=lambda name: {
+    defaults=lambda name: {
         "data_dir_to_save_evals": time.strftime("data/evaluate_%Y%m%d_%H%M%S")
     },
 )
@@ -194,7 +194,7 @@ def screen(
     path = rows.with_suffix(".yaml")
     _check_screen(path)
     path.write_text(screen_text(sections), encoding="utf-8")
-    print(f"settings: {path}\nrun: {START} serve --config {path}")
+    print(f"settings: {path}\nrun: {COMMAND} serve --config {path}")
     return 0
 
 
@@ -211,7 +211,7 @@ def _check_screen(out: Path) -> None:
 
 def _as_set(command: SettingsCommand, given: ExplicitSettings) -> dict[str, Any]:
     """Return the explicit settings as a file for `--config`, without secrets."""
-    config, servers = given.over(command.start)
+    config, servers = given.over(command.defaults)
     openai = [
         server.model_dump(mode="json", include={*part} - {*SECRET})
         for server, part in zip(servers, given.parts(servers), strict=True)
@@ -236,7 +236,7 @@ def launch(command: SettingsCommand, given: ExplicitSettings) -> int:
     from rg_env.launch.programs import Plan, taken
     from rg_env.launch.training_run import TrainingRun
 
-    config, _ = given.over(command.start)
+    config, _ = given.over(command.defaults)
     settings = setting_checks.build("launch", LaunchSettings, given.launch)
     if not isinstance(given.openai, Mapping):
         raise SettingError("openai: `launch` works with one server, not with a list")

@@ -122,7 +122,7 @@ def run_api(host: str, port: int, **clients: Any) -> int:
 
 @options(
     "score-server --tasks gcd,*_sorting",
-    starts=lambda name: {"seed": 0},
+    defaults=lambda name: {"seed": 0},
     fields=OF_STREAM,
     is_bare=True,
 )
@@ -147,7 +147,7 @@ def score_server(
     """
     if openenv and importlib.util.find_spec("openenv") is None:
         raise SettingError("--openenv: not installed; run `pip install openenv`")
-    stream = stream_of(given.over(command.start)[0])
+    stream = stream_of(given.over(command.defaults)[0])
     stream.categories()  # names a task that does not exist
     with listen(host, port) as listener:
         if clients["secret_file"] is None and not is_near(listener):

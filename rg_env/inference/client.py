@@ -36,9 +36,9 @@ from rg_env.inference.connection import (
 )
 from rg_env.inference.probe import ProbeRequest, check_model, find_route
 from rg_env.inference.prompts import Prompt, with_one_bos
-from rg_env.inference.protocols import CHAT, NO_SUCH_FORM, Body, Route
+from rg_env.inference.protocols import CHAT, PARSE_ERRORS, Body, Route
 from rg_env.inference.server_health import WatchedServer
-from rg_env.logs import is_sampled
+from rg_env.logs import should_log
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class Client(WatchedServer):
             prompt = Prompt(messages, self.tokenizer.encode("hi"), False)
             request = ProbeRequest(prompt, {"n": 2})
         self.route = route = await find_route(self, request)
-        if is_sampled(self.ejections):
+        if should_log(self.ejections):
             how = f"token ids from {route.path}"
             if route is CHAT:
                 how = "queried as a chat"
@@ -144,7 +144,7 @@ class Client(WatchedServer):
                 completions = self._read(route, prompt, replies)
             else:
                 completions = await in_thread(self._read, route, prompt, replies)
-        except NO_SUCH_FORM as error:
+        except PARSE_ERRORS as error:
             begin = b"".join(replies[0])
             text = body_summary(begin, *secrets_of(self.config)) or "empty"
             raise bad_reply(f"a reply without completions: {text}") from error

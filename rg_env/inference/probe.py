@@ -30,7 +30,7 @@ from rg_env.inference.connection import (
     RequestFailedError,
 )
 from rg_env.inference.prompts import Prompt
-from rg_env.inference.protocols import CHAT, NO_SUCH_FORM, ROUTES, SGLANG, Route
+from rg_env.inference.protocols import CHAT, PARSE_ERRORS, ROUTES, SGLANG, Route
 
 if TYPE_CHECKING:
     from rg_env.inference.client import Client
@@ -134,7 +134,7 @@ async def check_model(client: Client, name: str) -> None:
     try:
         models = await client.connection.models(PAGE_S)
         roots = {model["id"]: model.get("root") or model["id"] for model in models}
-    except (RequestFailedError, *NO_SUCH_FORM):
+    except (RequestFailedError, *PARSE_ERRORS):
         roots = {}
     is_alias = requested in roots and roots[requested] == roots.get(name, name)
     is_own_name = not client.model_names and requested not in roots

@@ -38,7 +38,7 @@ NEUTRAL = {
 }
 
 # Reading a reply of another form raises one of these; msgspec's are of the last.
-NO_SUCH_FORM = AttributeError, LookupError, RecursionError, TypeError, ValueError
+PARSE_ERRORS = AttributeError, LookupError, RecursionError, TypeError, ValueError
 
 Body = dict[str, Any]
 Fields = Mapping[str, Any]
@@ -52,7 +52,7 @@ class Route:
         body: Makes the body of a request from the prompt, the sampling with the fields
             of the setting `extra_body`, and the model's name.
         read: Yields the unchecked completions of a reply's body, or raises one of
-            `NO_SUCH_FORM`.
+            `PARSE_ERRORS`.
     """
 
     path: str

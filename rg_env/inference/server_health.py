@@ -28,7 +28,7 @@ from rg_env.inference.connection import (
     failure_of,
     secrets_of,
 )
-from rg_env.logs import is_sampled
+from rg_env.logs import should_log
 from rg_env.shutdown import cancel_and_wait
 
 logger = logging.getLogger(__name__)
@@ -111,7 +111,7 @@ class WatchedServer(APIServer):
             return
         self.is_up = False
         self.ejections += 1
-        if is_sampled(self.ejections):
+        if should_log(self.ejections):
             # A server that names a time works.
             level = logging.INFO if failure.retry_after_s else logging.WARNING
             text = "inference at %s is not used for now (%.300s)"

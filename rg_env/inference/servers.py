@@ -26,7 +26,7 @@ from rg_env.inference.connection import NOTHING, UNUSABLE, Failure, RequestFaile
 from rg_env.inference.probe import ProbeRequest
 from rg_env.inference.prompts import Prompt
 from rg_env.inference.server_health import back_off_s
-from rg_env.logs import is_sampled
+from rg_env.logs import should_log
 from rg_env.shutdown import cancel_and_wait
 
 logger = logging.getLogger(__name__)
@@ -183,7 +183,7 @@ class Servers:
         """Count a group that has failed, and log it or the outage."""
         self._check_outage(failure).failed += 1
         count = self.kinds[failure.kind]
-        if not self.is_down and is_sampled(count):
+        if not self.is_down and should_log(count):
             text = "%s; %d requests failed so (%s)"
             logger.warning(text, failure.at(self._urls), count, failure.kind)
 

@@ -22,10 +22,10 @@ from rg_env.library.registry import TASKS
 from rg_env.reward.score import DEFAULT_RULES, ScoringRules
 from rg_env.task_rules.rules import Entry
 from rg_env.workers.call import (
+    CallOptions,
     DeadlineExceededError,
     JobError,
     PoolError,
-    Trust,
     WorkerLostError,
 )
 from rg_env.workers.worker_pool import WorkerPool
@@ -88,11 +88,11 @@ async def gold_fault(
     lost: its scorer does not wait, so the machine has failed.
     """
     plain = dict(params)
-    trust = Trust(prepare=functools.partial(scoring_dataset, task, plain))
+    options = CallOptions(prepare=functools.partial(scoring_dataset, task, plain))
     job = worker_jobs.reference_fault
     try:
         return await pool.run(
-            job, task, plain, entry, rules, deadline_s=deadline_s, trust=trust
+            job, task, plain, entry, rules, deadline_s=deadline_s, options=options
         )
     except PoolError as error:
         if isinstance(error, WorkerLostError) and task in TASKS:

@@ -11,7 +11,8 @@ from statistics import fmean
 from typing import Any
 
 from rg_env.executor import in_thread
-from rg_env.line_file import LineFile, encode_group
+from rg_env.group_encoding import encode_group
+from rg_env.line_file import LineFile
 from rg_env.places import check_writable
 from rg_env.results.result_file import SAMPLES, ResultFile, read_lines, result_files
 from rg_env.results.samples import Row

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import msgspec
 
 from rg_env.executor import in_thread
-from rg_env.line_file import encode_group, readable
-from rg_env.logs import is_sampled
+from rg_env.group_encoding import encode_group
+from rg_env.logs import should_log
 from rg_env.results.result_file import ResultFile, read_lines, result_files
 from rg_env.run.group import Ending, Group, has_variance, listed, rollouts_in
 from rg_env.run.group_loop import RunStoppedError
@@ -48,7 +48,7 @@ class RowWriter:
         numbers = {name: row[name] for name in NUMBERS if name in row}
         first = {name: value for name, value in row.items() if name not in numbers}
         whole = first | numbers if self.with_tokens else first
-        self._file.append(encode_group(whole, readable) + b"\n")
+        self._file.append(encode_group(whole) + b"\n")
 
     def close(self) -> None:
         """Close the file, and remove it if it holds nothing; may be called twice."""
@@ -65,7 +65,7 @@ class RowWriter:
                 if not group.is_for_trainer:
                     raise RunStoppedError(why) from error
                 # The trainer's group is worth more than the copy of it.
-                if is_sampled(self.rows_lost):
+                if should_log(self.rows_lost):
                     logger.error("row %d is lost: %s", self.rows_lost, why)
             if not group.is_for_trainer:
                 group.end(Ending.WRITTEN, rollouts_in(part))

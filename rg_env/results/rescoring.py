@@ -20,11 +20,12 @@ from typing import Any
 
 from rg_env.errors import SettingError, shown
 from rg_env.executor import in_thread
+from rg_env.group_encoding import encode_for_file
 from rg_env.library import worker_jobs
 from rg_env.library.installed_library import read_library
 from rg_env.library.registry import LibraryDescription
 from rg_env.library.task_check import is_unusable, why_no_entry
-from rg_env.line_file import LineFile, readable
+from rg_env.line_file import LineFile
 from rg_env.results.samples import SCORES, Sample, grouped, sample_of
 from rg_env.results.sources import Sources
 from rg_env.reward.extraction import extract_answer
@@ -322,4 +323,4 @@ class RescoredFile(LineFile):
     def _write(self, samples: Iterable[Sample]) -> None:
         for sample in samples:
             if sample.score is not None or sample.outcome not in TRIED_AGAIN:
-                self.append(readable(sample.row) + b"\n")
+                self.append(encode_for_file(sample.row) + b"\n")

@@ -17,7 +17,7 @@ from functools import partial
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from rg_env.logs import is_sampled
+from rg_env.logs import should_log
 from rg_env.run.group import has_variance
 from rg_env.stream.completion_scores import Result
 
@@ -180,7 +180,7 @@ class Alarms:
         self._sentences[name, place] = sentence
         self.counts[name] += 1
         count = self.counts[name]
-        if is_sampled(count):
+        if should_log(count):
             of_kind = f"(alarm {count} of this kind)"
             self._on_alarm(f"alarm {name}: {place}: {sentence} {of_kind}")
 

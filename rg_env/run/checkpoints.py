@@ -46,7 +46,7 @@ class BadCheckpointError(SettingError):
     """A checkpoint that cannot be used; the text says which file and why."""
 
 
-def passed(interval: int, before: int, now: int) -> bool:
+def crosses_multiple(interval: int, before: int, now: int) -> bool:
     """Return whether (before, now] has a multiple of a positive interval.
 
     The steps of a restarted API begin at 0 again; going back passes no multiple.
@@ -190,7 +190,7 @@ class Checkpoints:
     def take_step(self, before: int, now: int) -> None:
         """Save where the steps in (before, now] ask for it."""
         interval = self._env.checkpoint_interval
-        if passed(interval, before, now):
+        if crosses_multiple(interval, before, now):
             self.save(now - now % interval)
         elif self.beside_dumps and time.monotonic() - self._saved_s >= SAVE_EVERY_S:
             self.save(now)

@@ -23,13 +23,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rg_env.line_file import (
-    PART_SUFFIX,
-    LineFile,
-    encode_group,
-    readable,
-    recover_unfinished,
-)
+from rg_env.group_encoding import encode_for_file, encode_group
+from rg_env.line_file import PART_SUFFIX, LineFile, recover_unfinished
 from rg_env.run.group import Group, is_worth_keeping
 
 logger = logging.getLogger(__name__)
@@ -275,4 +270,4 @@ def line_of(
             line.setdefault(name, int(number) if number.is_integer() else number)
     if alarms:
         line["alarms"] = alarms
-    return readable(line) + b"\n"
+    return encode_for_file(line) + b"\n"

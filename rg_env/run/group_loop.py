@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 from rg_env.errors import RunError
-from rg_env.logs import is_sampled
+from rg_env.logs import should_log
 from rg_env.run.group import Ending, Group, Ledger
 from rg_env.shutdown import IN_FLIGHT_GRACE_S, cancel_and_wait
 from rg_env.stream.group_scorer import ScoringUnavailableError
@@ -158,7 +158,7 @@ class Run:
     async def _note_error(self, group: Group, error: Exception) -> None:
         self.events["errors"] += 1
         count = self.events["errors"]
-        if is_sampled(count):
+        if should_log(count):
             logger.error("a group failed (error %d)", count, exc_info=error)
         try:
             await asyncio.sleep(ERROR_PAUSE_S)

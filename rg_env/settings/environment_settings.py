@@ -376,7 +376,7 @@ def affecting(*parts: Affects) -> frozenset[str]:
     )
 
 
-START: dict[str, Any] = {
+DEFAULTS: dict[str, Any] = {
     "tokenizer_name": START_MODEL,
     "group_size": 8,
     "use_wandb": True,

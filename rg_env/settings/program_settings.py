@@ -88,7 +88,7 @@ class CheckedServer(CheckedModel):
     """More fields of every request, such as top_k, stop or seed"""
 
 
-START: dict[str, Any] = {
+DEFAULTS: dict[str, Any] = {
     "model_name": START_MODEL,
     "base_url": "http://localhost:9004/v1",
     "api_key": "x",

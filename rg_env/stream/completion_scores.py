@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from rg_env.errors import RunError, shown, unexpected
 from rg_env.executor import in_thread
 from rg_env.library.installed_library import explained, shared_pool
-from rg_env.logs import is_sampled
+from rg_env.logs import should_log
 from rg_env.reward.extraction import AnswerFormat, Extraction, extract_answer
 from rg_env.reward.score import UNSCORED, Score
 from rg_env.stream.group_scorer import GroupScorer
@@ -164,7 +164,7 @@ async def _results(
     _counts.update([result.outcome for result in results])  # at once, for threads
     reasons = [result.reason for result in results if result.value is None]
     count = _counts[UNSCORED] + _counts[UNMATCHED]
-    if reasons and is_sampled(count, len(reasons)):
+    if reasons and should_log(count, len(reasons)):
         logger.warning("%d completions without a score so far: %s", count, reasons[0])
     return results
 

@@ -25,7 +25,7 @@ import msgspec
 
 from rg_env.stream.adaptive_weights import AdaptiveWeights, WeightsState
 
-START = 0.3
+START_LEVEL = 0.3
 BAND = 0.05  # half the width of the range of accuracies that is left alone
 MIN_GROUPS = 3
 STEP = 0.05
@@ -148,7 +148,7 @@ class Curriculum(MutableMapping[str, float]):
     def start_of(self, task: str) -> float:
         """Return a task's level before its first change."""
         low, high = self._bounds.get(task, (0.0, 1.0))
-        return min(max(START, low), high)
+        return min(max(START_LEVEL, low), high)
 
     def level_of(self, task: str) -> float:
         """Return the level for a task's next item, in [0, 1]."""
@@ -226,7 +226,7 @@ class Curriculum(MutableMapping[str, float]):
 
     def stats(self) -> dict[str, Any]:
         """Return the curriculum in figures; before the first group, of the start."""
-        levels = list(self.values()) or [START]
+        levels = list(self.values()) or [START_LEVEL]
         return {
             "tasks_with_adjustments": sum(self.start_of(t) != self[t] for t in self),
             "target_accuracy": self._target,

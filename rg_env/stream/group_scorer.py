@@ -25,9 +25,9 @@ from rg_env.library.registry import TASKS
 from rg_env.reward.score import DEFAULT_RULES, Score, ScoringRules, read_rows
 from rg_env.task_rules.table import RUNNING
 from rg_env.workers.call import (
+    CallOptions,
     DeadlineExceededError,
     PoolError,
-    Trust,
     WorkerDiedError,
     WorkerLostError,
 )
@@ -149,11 +149,11 @@ class GroupScorer:
         prepare = functools.partial(
             worker_jobs.prepare_scores, task, params, entry, self.rules
         )
-        trust = Trust(
+        options = CallOptions(
             max_reply_bytes=MAX_REPLY_BYTES,
             read=functools.partial(read_rows, answers),
             # Nothing is known of the scorers of other tasks, mixtures and datasets.
-            brief=task in RUNNING or task not in TASKS,
+            untrusted=task in RUNNING or task not in TASKS,
             prepare=prepare,
         )
         rows = await self.pool.run(
@@ -164,6 +164,6 @@ class GroupScorer:
             list(answers),
             self.rules,
             deadline_s=self.deadline_s,
-            trust=trust,
+            options=options,
         )
         return cast(list[Score], rows)  # made by `read`

@@ -25,8 +25,8 @@ from typing import Any
 from rg_env.errors import SettingError, on_one_line, shown
 from rg_env.executor import event_loop_thread
 from rg_env.library.own_tasks import imported
-from rg_env.logs import is_sampled
-from rg_env.workers.call import PoolError, PreloadError, Trust
+from rg_env.logs import should_log
+from rg_env.workers.call import CallOptions, PoolError, PreloadError
 from rg_env.workers.sandbox import hardening
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -144,11 +144,14 @@ class guard:  # noqa: N801 - it is used as a function
         self._split = split
         self.counts: Counter[str] = Counter()
         self._deadline_s = cpu_seconds
-        self._trust = Trust(
-            MAX_REPLY_BYTES, brief=True, max_calls=1, wall_limit_s=wall_seconds
+        self._options = CallOptions(
+            MAX_REPLY_BYTES,
+            untrusted=True,
+            max_untrusted_calls=1,
+            wall_limit_s=wall_seconds,
         )
         try:
-            self._pool.call(abs, 0, deadline_s=cpu_seconds, trust=self._trust)
+            self._pool.call(abs, 0, deadline_s=cpu_seconds, options=self._options)
         except PreloadError as error:
             reason = f"{shown(place)} is no scorer, {error}"
             raise SettingError(reason, "guard") from RuntimeError(error.detail)
@@ -176,7 +179,7 @@ class guard:  # noqa: N801 - it is used as a function
                     part,
                     self._split,
                     deadline_s=self._deadline_s,
-                    trust=self._trust,
+                    options=self._options,
                 )
             except PoolError as error:
                 return error
@@ -213,7 +216,7 @@ class guard:  # noqa: N801 - it is used as a function
         if isinstance(answer, PoolError):
             cause = CAUSES.get(type(answer).__name__, "lost")
         self.counts.update([cause])  # at once, for threads
-        if cause != "returned" and is_sampled(self.counts[cause]):
+        if cause != "returned" and should_log(self.counts[cause]):
             text = "%s: no score (%s, %d so far): %s"
             why = on_one_line(str(answer), 200)
             logger.warning(text, self.__name__, cause, self.counts[cause], why)

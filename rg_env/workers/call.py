@@ -47,7 +47,7 @@ from rg_env.workers.worker_program import MAX_DETAIL_CHARS, MAX_MESSAGE_CHARS
 
 # A fork and repeated imports take 20 ms of CPU time. After so many groups, that is a
 # twentieth of the whole time of a group.
-BRIEF_CALLS = 24
+MAX_UNTRUSTED_CALLS = 24
 # CPU time between the arrival of a call and the beginning of its job.
 PREPARING_LIMIT_S = 30.0
 # A worker that has not read its call by then hangs.
@@ -124,16 +124,16 @@ class NotStartedError(Exception):
 
 
 @dataclasses.dataclass(frozen=True)
-class Trust:
-    """The trust in the answer of a worker, and the limits of a call.
+class CallOptions:
+    """The limits of a call, and how its worker is used.
 
     Attributes:
         max_reply_bytes: The longest answer.
         read: Makes the result from an answer of the job's annotated type; raises
             ValueError if the job cannot return this.
-        brief: Whether the job might take over its worker, which then runs only such
-            calls and is replaced after `max_calls`.
-        max_calls: The number of brief calls of a worker.
+        untrusted: Whether the job might take over its worker, which then runs only such
+            calls and is replaced after `max_untrusted_calls`.
+        max_untrusted_calls: The number of untrusted calls of a worker.
         prepare: A pickled function that the worker calls before the job and its
             deadline begin, to load and keep its data. It must not depend on untrusted
             values.
@@ -142,13 +142,13 @@ class Trust:
 
     max_reply_bytes: int = MAX_REPLY_BYTES
     read: Callable[[Any], Any] | None = None
-    brief: bool = False
-    max_calls: int = BRIEF_CALLS
+    untrusted: bool = False
+    max_untrusted_calls: int = MAX_UNTRUSTED_CALLS
     prepare: Callable[[], object] | None = None
     wall_limit_s: float = 0.0
 
 
-BELIEVED = Trust()
+DEFAULT_OPTIONS = CallOptions()
 
 
 @functools.cache
@@ -165,15 +165,15 @@ class Call:
         job: Callable[..., Any],
         args: tuple[Any, ...],
         deadline_s: float,
-        trust: Trust,
+        options: CallOptions,
     ) -> None:
-        self.trust = trust
+        self.options = options
         self.deadline_s = deadline_s
-        self.kind = (job, trust.brief)
+        self.kind = (job, options.untrusted)
         self.future: Future[Any] = Future()
         self.abandoned = False
         # In the caller's thread, so that the caller gets errors of pickling.
-        order = (trust.prepare, job, args, trust.max_reply_bytes)
+        order = (options.prepare, job, args, options.max_reply_bytes)
         self.body = pickle.dumps(order, pickle.HIGHEST_PROTOCOL)
         if len(self.body) > MAX_BODY_BYTES:
             raise ValueError(f"the call takes {len(self.body)} bytes")
@@ -211,7 +211,7 @@ class Call:
                 name, message, detail = msgspec.convert(value, tuple[str, str, str])
             else:
                 result = msgspec.convert(value, _returns(self.kind[0]))
-                return self.trust.read(result) if self.trust.read else result
+                return self.options.read(result) if self.options.read else result
         except (TypeError, ValueError) as error:
             reason = visible(str(error)[:MAX_MESSAGE_CHARS])
             raise WorkerDiedError(
@@ -238,7 +238,7 @@ class Worker:
         """Run one call and return its RESULT or FAILURE."""
         self.calls += 1
         number = secrets.randbits(64)
-        max_bytes = call.trust.max_reply_bytes
+        max_bytes = call.options.max_reply_bytes
         try:
             self._channel.send(Frame.CALL, call.body, SEND_LIMIT_S, number=number)
             first = self._receive(PREPARING_LIMIT_S, max_bytes)
@@ -252,7 +252,9 @@ class Worker:
         if first.kind is Frame.FAILURE:  # the call cannot be unpickled or prepared
             return first.kind, first.body
         try:
-            answer = self._receive(call.deadline_s, max_bytes, call.trust.wall_limit_s)
+            answer = self._receive(
+                call.deadline_s, max_bytes, call.options.wall_limit_s
+            )
         except NoFrameError:
             raise WorkerDiedError("the worker sent no valid frame") from None
         except EOFError:

@@ -15,7 +15,7 @@ They become plain values or a ValueError, and no code runs:
     scalar of numpy             its value in Python
 
 Not covered: a hostile worker can still send a wrong value of the right type, which
-`Trust.read` of a call must detect.
+`CallOptions.read` of a call must detect.
 
 Example:
     >>> pack({"size": (2, 3)})
@@ -41,7 +41,7 @@ from rg_env.errors import visible
 
 MAX_BODY_BYTES = 64 * 2**20
 # The longest reply of a worker. An entry of n_queens with all twelve queens removed has
-# 13 MB, all others less than a tenth. Calls that score allow less, see `Trust`.
+# 13 MB, all others less than a tenth. Calls that score allow less, see `CallOptions`.
 MAX_REPLY_BYTES = 16 * 2**20
 MAX_REPORT_CHARS = 8_000
 _HEADER = struct.Struct("!BQI")

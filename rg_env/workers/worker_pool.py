@@ -30,16 +30,16 @@ from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 
-from rg_env.logs import is_sampled
+from rg_env.logs import should_log
 from rg_env.workers.call import (
-    BELIEVED,
+    DEFAULT_OPTIONS,
     Call,
+    CallOptions,
     JobError,
     KilledError,
     NotStartedError,
     PoolClosedError,
     PoolError,
-    Trust,
     Worker,
     WorkerDiedError,
     WorkerLostError,
@@ -141,10 +141,10 @@ class WorkerPool:
         /,
         *args: Any,
         deadline_s: float,
-        trust: Trust = BELIEVED,
+        options: CallOptions = DEFAULT_OPTIONS,
     ) -> Future[T]:
         """Start a job like `run`, and return its future; thread-safe."""
-        return self._enqueue(Call(job, args, deadline_s, trust)).future
+        return self._enqueue(Call(job, args, deadline_s, options)).future
 
     async def run(
         self,
@@ -152,7 +152,7 @@ class WorkerPool:
         /,
         *args: Any,
         deadline_s: float,
-        trust: Trust = BELIEVED,
+        options: CallOptions = DEFAULT_OPTIONS,
     ) -> T:
         """Return the result of a job; cancellation kills the call.
 
@@ -162,14 +162,14 @@ class WorkerPool:
             job: A function that workers can import, so not one of `__main__`.
             *args: The arguments of the job; pickled.
             deadline_s: CPU time of the job.
-            trust: The trust in the answer of the worker.
+            options: Its limits, and how its worker is used.
 
         Raises:
             PoolError: See call.py.
             ValueError: The pickled call is too long.
             pickle.PicklingError, TypeError, AttributeError: The call does not pickle.
         """
-        call = self._enqueue(Call(job, args, deadline_s, trust))
+        call = self._enqueue(Call(job, args, deadline_s, options))
         try:
             return cast(T, await asyncio.wrap_future(call.future))
         finally:
@@ -181,10 +181,10 @@ class WorkerPool:
         /,
         *args: Any,
         deadline_s: float,
-        trust: Trust = BELIEVED,
+        options: CallOptions = DEFAULT_OPTIONS,
     ) -> T:
         """Run a job like `run`, for callers without an event loop; thread-safe."""
-        call = self._enqueue(Call(job, args, deadline_s, trust))
+        call = self._enqueue(Call(job, args, deadline_s, options))
         try:
             return cast(T, call.future.result())
         finally:
@@ -240,7 +240,7 @@ class WorkerPool:
         with self._lock:
             self.deaths += 1
             count = self.deaths
-        if is_sampled(count):
+        if should_log(count):
             logger.warning(
                 "a worker process ended: %s; its call is run again (%d so far)",
                 how,
@@ -254,7 +254,7 @@ class WorkerPool:
 class _Thread:
     """A thread that runs one call at a time on worker processes of its own.
 
-    One worker process runs the brief calls and another one all other calls. Each is
+    One worker process runs the untrusted calls and another one all other calls. Each is
     forked for its first call. After each call, the thread calls `next_call`; if that
     returns None, the thread waits.
     """
@@ -269,7 +269,7 @@ class _Thread:
         self._fork_server = fork_server
         self._next_call = next_call
         self._note_death = note_death
-        self._workers: dict[bool, Worker | None] = {}  # by whether calls are brief
+        self._workers: dict[bool, Worker | None] = {}  # by whether calls are untrusted
         self._inbox: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
         # A daemon, because Python joins other threads before atexit closes the pool.
         self._thread = threading.Thread(
@@ -297,28 +297,28 @@ class _Thread:
                     self._answer(call)
                 # The old call, which holds the arguments of its job, is dropped.
                 call = self._next_call(self)
-        for brief in list(self._workers):
-            self._clear(brief)
+        for untrusted in list(self._workers):
+            self._clear(untrusted)
 
-    def _worker(self, brief: bool) -> Worker:
-        worker = self._workers.get(brief)
+    def _worker(self, untrusted: bool) -> Worker:
+        worker = self._workers.get(untrusted)
         if worker is None:
-            worker = self._workers[brief] = self._fork_server.fork()
+            worker = self._workers[untrusted] = self._fork_server.fork()
         return worker
 
-    def _clear(self, brief: bool) -> None:
-        if (worker := self._workers.get(brief)) is not None:
-            self._workers[brief] = None
+    def _clear(self, untrusted: bool) -> None:
+        if (worker := self._workers.get(untrusted)) is not None:
+            self._workers[untrusted] = None
             worker.close()
 
     def _answer(self, call: Call) -> None:
-        brief = call.trust.brief
+        untrusted = call.options.untrusted
         try:
             result = self._run(call)
         except PoolError as error:
             # An exception of the job leaves the worker intact.
             if not isinstance(error, JobError):
-                self._clear(brief)
+                self._clear(untrusted)
             # If the fork server was closed, running calls see their worker end.
             if isinstance(error, WorkerLostError) and self._fork_server.closed:
                 error = PoolClosedError("the pool was closed")
@@ -326,29 +326,33 @@ class _Thread:
             call.future.set_exception(error.with_traceback(None))
         else:
             call.future.set_result(result)
-        worker = self._workers.get(brief)
-        if brief and worker is not None and worker.calls >= call.trust.max_calls:
-            self._clear(brief)
-        if brief in self._workers and self._workers[brief] is None:
+        worker = self._workers.get(untrusted)
+        if (
+            untrusted
+            and worker is not None
+            and worker.calls >= call.options.max_untrusted_calls
+        ):
+            self._clear(untrusted)
+        if untrusted in self._workers and self._workers[untrusted] is None:
             # Ahead of the next call; if this fails, that call reports it.
             with contextlib.suppress(NotStartedError, WorkerLostError, PoolClosedError):
-                self._worker(brief)
+                self._worker(untrusted)
 
     def _run(self, call: Call) -> Any:
         """Run a call; if its worker ends, run it again on another one."""
-        brief = call.trust.brief
+        untrusted = call.options.untrusted
         own_ends = 0
         for _ in range(MAX_ATTEMPTS):
             try:
-                result = call.run_on(self._worker(brief))
+                result = call.run_on(self._worker(untrusted))
             except (NotStartedError, KilledError, WorkerDiedError) as error:
                 ended = error
             else:
                 # The worker may have been killed just after its answer.
                 if call.abandoned:
-                    self._clear(brief)
+                    self._clear(untrusted)
                 return result
-            self._clear(brief)
+            self._clear(untrusted)
             if call.abandoned or isinstance(ended, NotStartedError):
                 continue
             self._note_death(str(ended))

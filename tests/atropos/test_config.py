@@ -1,26 +1,12 @@
-"""The servers of a run, and a model that nobody has named."""
-
-import asyncio
-import itertools
-from types import SimpleNamespace
+"""The servers of a run."""
 
 import pytest
 from atroposlib.envs.server_handling.server_manager import APIServerConfig
 
-from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.atropos import config
-from rg_env.atropos.config import served_models, server_list
-from rg_env.cli import run_commands
-from rg_env.errors import RunError, SettingError
-from rg_env.installation import TOKENIZER_FOLDER
-from rg_env.settings.environment_settings import START_MODEL
-from rg_env.settings.program_settings import SIMULATED, CheckedServer
-from tests.support.odd_servers import HTML, Odd, serving
+from rg_env.atropos.config import server_list
+from rg_env.errors import SettingError
+from rg_env.settings.program_settings import SIMULATED
 from tests.support.parts import NOWHERE, server_config
-
-ALONE = {"policy": "/models/policy"}
-TWO = {**ALONE, "other": "/models/other"}
-
 
 # -- the list of servers ---------------------------------------------------------------
 
@@ -62,123 +48,3 @@ def test_servers_that_no_run_can_use_are_refused(urls, slurm, why, monkeypatch):
     monkeypatch.delenv("SLURM_JOB_NODELIST", raising=False)
     with pytest.raises(SettingError, match=why):
         server_list([*map(server_config, urls)], tokenizer_name="t", slurm=slurm)
-
-
-# -- a model and a tokenizer that nobody has named -------------------------------------
-
-
-@pytest.fixture
-def chosen(monkeypatch):
-    """Return model and tokenizer of a command line beside a server."""
-
-    def choose(*argv, name="serve", models=ALONE):
-        if models is not None:
-            monkeypatch.setattr(config, "served_models", lambda *of, **how: models)
-        command = run_commands.serve(ReasoningGymEnv)
-        values = command.make_context(name, list(argv)).params
-        given = command.read(values)
-        env, servers = given.over(command.start)
-        env, (first,) = config.with_model(
-            env,
-            servers,
-            named=["model_name" in part for part in given.parts(servers)],
-            names_tokenizer="tokenizer_name" in given.env,
-            trains=name == "serve",
-        )
-        return first.model_name, env.tokenizer_name
-
-    return choose
-
-
-MODEL, KIND = "--openai.model_name", "--openai.server_type"
-URL = f"--openai.base_url={SIMULATED}"
-
-
-@pytest.mark.parametrize(
-    ("argv", "how", "expected"),
-    [
-        ([], {}, ("policy", "/models/policy")),
-        ([f"{MODEL}=Qwen/Qwen3-8B"], {}, ("Qwen/Qwen3-8B",) * 2),
-        ([f"{MODEL}=policy", "--env.tokenizer_name=o/one"], {}, ("policy", "o/one")),
-        ([f"{MODEL}={START_MODEL}"], {}, (START_MODEL,) * 2),
-        ([f"{MODEL}=other"], {"models": TWO}, ("other", "/models/other")),
-        ([], {"models": {**TWO, START_MODEL: "/m"}}, (START_MODEL, "/m")),
-        ([f"{KIND}=openai", f"{MODEL}=g"], {"name": "process"}, ("g", "none")),
-        ([f"{KIND}=openai", f"{MODEL}=g"], {"name": "serve"}, ("g", "g")),
-        ([URL, f"{MODEL}=g"], {"models": None}, (SIMULATED, str(TOKENIZER_FOLDER))),
-        (
-            [URL, f"{KIND}=openai", "--env.tokenizer_name=o/one"],
-            {"models": None, "name": "process"},
-            (SIMULATED, "o/one"),
-        ),
-    ],
-)
-def test_the_model_is_the_only_one_of_the_server_and_the_tokenizer_its(
-    chosen, argv, how, expected
-):
-    assert chosen(*argv, **how) == expected
-
-
-@pytest.mark.parametrize(("models", "has"), [(TWO, "policy, other"), ({}, "no model")])
-def test_a_server_with_several_models_or_none_is_refused_with_their_names(
-    chosen, models, has
-):
-    with pytest.raises(SettingError, match=f"has {has}, not .*; name one with --op"):
-        chosen("--env.tokenizer_name=other/one", models=models)
-
-
-async def models_of(says):
-    async with serving(Odd({"GET /v1/models": says})) as url:
-        server = CheckedServer(base_url=f"{url}/v1")
-        return await asyncio.to_thread(served_models, server, 0.0, is_needed=True)
-
-
-@pytest.mark.parametrize(
-    ("says", "models"),
-    [
-        ({"data": [{"id": "m"}, {"id": "n"}]}, {"m": "m", "n": "n"}),
-        ({"data": [{"id": "m", "root": "/"}]}, {"m": "/"}),
-        ({"data": [{"id": "m", "root": "/no/such"}]}, {"m": "m"}),
-        ({"data": []}, {}),
-        ({"data": ["a"]}, {}),
-    ],
-)
-async def test_a_server_lists_its_models_and_vllm_the_folders_of_their_tokenizers(
-    says, models
-):
-    assert await models_of((200, says)) == models
-
-
-def test_a_server_that_does_not_answer_is_waited_for(chosen, logged, monkeypatch):
-    clock = itertools.count()
-    passing = SimpleNamespace(monotonic=lambda: next(clock), sleep=lambda s: None)
-    monkeypatch.setattr(config, "time", passing)
-    how = [f"--openai.base_url={NOWHERE}", "--env.give_up_after_s=1.5"]
-    with pytest.raises(RunError, match=f"{NOWHERE} does not answer .nothing listens"):
-        chosen(*how, name="process", models=None)
-    assert "which is waited for" in logged.text
-    with pytest.raises(SettingError, match=r"openai\.base_url: http://no\.invalid"):
-        chosen("--openai.base_url=http://no.invalid/v1", models=None)
-
-
-@pytest.mark.parametrize("reply", [(404, HTML), (500, "boom"), (200, HTML)])
-async def test_what_is_no_inference_server_is_named_by_its_url(reply):
-    with pytest.raises(RunError, match=r"at http://127.*; set --openai.base_url"):
-        await models_of(reply)
-
-
-async def test_a_model_that_the_server_has_not_is_refused_with_those_that_it_has(
-    chosen,
-):
-    says = {"error": {"message": "The model `Y` does not exist."}}
-    replies = {"GET /v1/models": (200, {"data": [{"id": "X"}]})}
-
-    async def run(status):
-        reply = {"POST /v1/chat/completions": (status, says)}
-        async with serving(Odd(replies | reply)) as url:
-            argv = (f"--openai.base_url={url}/v1", f"{MODEL}=Y")
-            return await asyncio.to_thread(chosen, *argv, models=None)
-
-    with pytest.raises(SettingError, match=r"openai\.model_name: .* has X, not 'Y'"):
-        await run(404)
-    assert await run(200) == ("Y", "Y")

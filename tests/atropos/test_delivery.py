@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from rg_env.atropos import delivery
-from rg_env.line_file import encode_groups
+from rg_env.group_encoding import encode_groups
 from tests.support.groups import group
 from tests.support.parts import build_env
 from tests.support.web_apps import serve_app

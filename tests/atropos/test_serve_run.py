@@ -8,7 +8,7 @@ from atroposlib.envs.base import EvalHandlingEnum
 
 from rg_env.atropos import serve_run
 from rg_env.atropos.serve_run import Serving, groups_to_the_end
-from rg_env.run.checkpoints import passed
+from rg_env.run.checkpoints import crosses_multiple
 from rg_env.run.group_loop import Run, Window
 from tests.support.parts import build_env
 from tests.support.real_api import EndsError
@@ -109,7 +109,7 @@ def test_an_error_of_the_status_ends_the_loop():
     ],
 )
 def test_no_step_that_asks_for_something_is_missed(interval, before, now, expected):
-    assert passed(interval, before, now) is expected
+    assert crosses_multiple(interval, before, now) is expected
 
 
 @pytest.mark.parametrize(

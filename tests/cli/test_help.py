@@ -63,7 +63,7 @@ def test_help_of_a_subclass_shows_its_own_options_and_what_it_starts_from(capsys
         @classmethod
         def config_init(cls):
             _, servers = super().config_init()
-            return MoreConfig(**environment_settings.START), servers
+            return MoreConfig(**environment_settings.DEFAULTS), servers
 
     text = printed(capsys, "process", "--help-all", env_cls=More)
     assert "--env.patience INT" in text and "[data/more.jsonl]" in text

@@ -12,7 +12,7 @@ import pytest
 from atroposlib.envs.server_handling.server_manager import ServerBaseline
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.atropos import config
+from rg_env.atropos import served_models
 from rg_env.cli import run_commands
 from rg_env.errors import SettingError
 from tests.support.parts import TOKENIZER, run_main
@@ -22,7 +22,7 @@ def parsed(*argv, env_cls=None):
     """Return the settings of a command line of `serve`: environment and servers."""
     command = run_commands.serve(env_cls)
     values = command.make_context("serve", list(argv)).params
-    return command.read(values).over(command.start)
+    return command.read(values).over(command.defaults)
 
 
 def yaml_file(folder, text):
@@ -202,7 +202,9 @@ def test_what_the_library_does_not_take_is_refused_before_a_server_is_queried(
     row, capsys, monkeypatch
 ):
     queried = []
-    monkeypatch.setattr(config, "served_models", lambda *of, **how: queried.append(of))
+    monkeypatch.setattr(
+        served_models, "list_models", lambda *of, **how: queried.append(of)
+    )
     line, expected = map(str.strip, row.split("|"))
     assert_refused(shlex.split(line), expected, capsys)
     assert queried == []

@@ -7,7 +7,7 @@ import pytest
 from rg_env.inference import protocols
 from rg_env.inference.completions import Completion, why_unusable
 from rg_env.inference.prompts import Prompt
-from rg_env.inference.protocols import NO_SUCH_FORM
+from rg_env.inference.protocols import PARSE_ERRORS
 from tests.support.odd_servers import recorded
 
 
@@ -56,7 +56,7 @@ COMPLETIONS = [
     ],
 )
 def test_what_is_no_reply_of_a_route_is_an_error(read, body):
-    with pytest.raises(NO_SUCH_FORM):
+    with pytest.raises(PARSE_ERRORS):
         read(body)
 
 

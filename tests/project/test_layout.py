@@ -16,11 +16,12 @@ HEAVY = {"atroposlib", "reasoning_gym", "torch", "transformers", "wandb"}
 GUARD_S = 120.0
 
 LEAVES = {"shutdown", "errors", "installation", "logs", "executor", "line_file"}
-LEAVES |= {"places", "serving"}
+LEAVES |= {"group_encoding", "places", "serving"}
 CORE = {"task_rules", "reward", "workers", "library", "stream"}
 RULES = """
     shutdown: errors
-    line_file: executor places
+    group_encoding: executor
+    line_file: places
     logs: errors
     places: shutdown errors
     serving: errors logs

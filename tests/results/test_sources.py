@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rg_env.line_file import readable
+from rg_env.group_encoding import encode_for_file
 from rg_env.results.sources import NEEDED, Sources, files_of
 from tests.support import published
 from tests.support.reported import group, rollout, write_lines
@@ -138,7 +138,7 @@ def test_a_score_that_is_none_is_no_score(tmp_path, score):
     text = json.dumps(EVALUATED).replace('"score": 1.0', f'"score": {score}')
     (sample,), _ = read(lines(tmp_path / "x.jsonl", text))
     assert sample.score is None
-    assert json.loads(readable(sample.row))["task"] == "sums"
+    assert json.loads(encode_for_file(sample.row))["task"] == "sums"
 
 
 def test_a_torn_line_at_the_end_of_a_file_being_written_is_no_damage(tmp_path):

@@ -5,7 +5,7 @@ import dataclasses
 
 import pytest
 
-from rg_env.run import loop
+from rg_env.run import group_loop
 from rg_env.run.group import Ending, Group, Rollout
 from rg_env.run.group_loop import Lost, Refused, Run, RunStoppedError, Window
 from rg_env.stream.group_scorer import ScoringUnavailableError
@@ -16,7 +16,7 @@ PARTS = ("model", "reward", "sink", "last")
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
-    monkeypatch.setattr(loop, "ERROR_PAUSE_S", 0.001)
+    monkeypatch.setattr(group_loop, "ERROR_PAUSE_S", 0.001)
 
 
 @dataclasses.dataclass
@@ -114,7 +114,7 @@ def test_what_a_part_loses_is_counted_and_its_item_is_sampled_again(
     run, last = run_of("ab", **{part: error})
     asyncio.run(worked_through(run))
     assert last.taken == []
-    assert outcomes(run) == {ending: 2 * loop.ITEM_TRIES * SIZE}
+    assert outcomes(run) == {ending: 2 * group_loop.ITEM_TRIES * SIZE}
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -197,7 +197,7 @@ def test_errors_are_logged_now_and_then_with_their_traceback(logged):
 def test_a_group_that_is_cancelled_ends_and_its_item_is_sampled_again(
     part, does, ending, monkeypatch
 ):
-    monkeypatch.setattr(loop, "ERROR_PAUSE_S", 60.0)
+    monkeypatch.setattr(group_loop, "ERROR_PAUSE_S", 60.0)
     run, _ = run_of("a", **{part: does})
 
     async def cancelled():

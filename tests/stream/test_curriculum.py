@@ -15,7 +15,7 @@ from rg_env.stream.curriculum import (
     MIN_GROUPS,
     NEAR,
     RECENT_GROUPS,
-    START,
+    START_LEVEL,
     STEP,
     Feedback,
     TaskHistory,
@@ -111,7 +111,7 @@ def test_stale_results_of_an_old_level_do_not_move_the_level(means, level, old):
 def test_results_before_a_level_was_set_do_not_count_even_when_it_is_near():
     run = run_of()
     score(run, *[0.7] * 4)
-    run.curriculum["gcd"] = START + NEAR / 2
+    run.curriculum["gcd"] = START_LEVEL + NEAR / 2
     assert not any(score(run, 1.0, 1.0))
     assert score(run, 1.0)[0].groups == 3
 
@@ -185,9 +185,9 @@ def feedback(*moving, adaptive=None):
 def test_the_details_and_the_table_have_the_level_and_the_results_of_each_task():
     followed = feedback("maze")
     for score in (0.0, 1.0):
-        followed.take("maze", score, START, score > 0)
+        followed.take("maze", score, START_LEVEL, score > 0)
     details = {
-        "complexity": START,
+        "complexity": START_LEVEL,
         "groups_processed": 2,
         "recent_accuracy": 0.5,
         "history_length": 2,
@@ -203,7 +203,7 @@ def test_the_details_and_the_table_have_the_level_and_the_results_of_each_task()
 
 def test_a_group_without_variance_lowers_its_weight_and_moves_no_level_that_is_chosen():
     followed = feedback("maze", adaptive=AdaptiveWeights())
-    taken = [followed.take("gcd", 1.0, START, False) for _ in range(MIN_GROUPS)]
+    taken = [followed.take("gcd", 1.0, START_LEVEL, False) for _ in range(MIN_GROUPS)]
     assert taken == [None] * MIN_GROUPS
     assert followed.progress.group_counts == {"gcd": MIN_GROUPS}
     assert followed.adaptive.weight_of("gcd") < followed.adaptive.weight_of("maze")

@@ -4,7 +4,7 @@ import pytest
 
 from rg_env.errors import SettingError
 from rg_env.library.scales import Scale, Step
-from rg_env.stream.curriculum import START, Curriculum
+from rg_env.stream.curriculum import START_LEVEL, Curriculum
 from rg_env.stream.difficulty import Difficulty, LevelRule, build_rules, level_setting
 
 KNOWN = ["acre", "gcd", "lcm", "maze", "number_sorting", "word_sorting"]
@@ -80,7 +80,7 @@ def difficulty(mode="default", low=0.0, high=1.0):
         ("default", None, None),
         ("fixed", 0.2, 0.2),
         ("random", 0.3, None),
-        ("curriculum", START, None),
+        ("curriculum", START_LEVEL, None),
     ],
 )
 def test_a_level_is_fixed_or_moves_by_chance_or_by_results(mode, level, fixed):

@@ -13,7 +13,7 @@ from rg_env.reward.score import ScoringRules
 from rg_env.stream import group_scorer
 from rg_env.stream.group_scorer import GroupScorer
 from rg_env.stream.item import Item
-from rg_env.workers.call import Trust
+from rg_env.workers.call import CallOptions
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.parts import ENTRY_OF_FOUR as OF_FOUR
 from tests.support.parts import Exact
@@ -29,8 +29,8 @@ SHORT_DEADLINE_S = 0.4
     [("countdown", {}), ("composite", {"source_dataset": "n_queens"})],
 )
 def test_code_that_ran_in_a_scorer_spoils_no_other_group(monkeypatch, task, metadata):
-    once = functools.partial(Trust, max_calls=1)
-    monkeypatch.setattr(group_scorer, "Trust", once)
+    once = functools.partial(CallOptions, max_untrusted_calls=1)
+    monkeypatch.setattr(group_scorer, "CallOptions", once)
     entry = {"question": "2 + 2?", "answer": "4", "metadata": metadata}
     answers = [("gcd", "5"), (task, jobs_for_items.TAKEOVER), (task, "5"), ("gcd", "5")]
     with contextlib.closing(WorkerPool(1)) as pool:

@@ -3,7 +3,7 @@
 import json
 from html.parser import HTMLParser
 
-from rg_env.line_file import encode_group
+from rg_env.group_encoding import encode_group
 from rg_env.run.group import Rollout
 from tests.support.groups import scored
 from tests.support.published import document, write

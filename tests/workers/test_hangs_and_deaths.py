@@ -12,9 +12,9 @@ import time
 import pytest
 
 from rg_env.workers.call import (
+    CallOptions,
     DeadlineExceededError,
     JobError,
-    Trust,
     WorkerDiedError,
     WorkerLostError,
 )
@@ -68,17 +68,17 @@ BURN = (
 
 def test_deadline_does_not_count_the_preparing(single):
     prepare = functools.partial(exec, BURN, {})
-    trust = Trust(prepare=prepare)
-    assert single.call(math.sqrt, 4.0, deadline_s=0.2, trust=trust) == 2.0
+    options = CallOptions(prepare=prepare)
+    assert single.call(math.sqrt, 4.0, deadline_s=0.2, options=options) == 2.0
 
 
 def test_preparing_that_hangs_is_ended_and_the_job_not_blamed(single, monkeypatch):
     monkeypatch.setattr("rg_env.workers.call.PREPARING_LIMIT_S", 0.2)
-    trust = Trust(prepare=functools.partial(exec, HANG_IN_C, {}))
+    options = CallOptions(prepare=functools.partial(exec, HANG_IN_C, {}))
     with pytest.raises(
         WorkerLostError, match=r"preparing the job: not done after 0\.2 s"
     ):
-        single.call(math.sqrt, 4.0, deadline_s=LONG_S, trust=trust)
+        single.call(math.sqrt, 4.0, deadline_s=LONG_S, options=options)
 
 
 def test_job_that_hides_its_time_is_ended_all_the_same(single):
@@ -129,11 +129,11 @@ def test_call_whose_workers_are_all_killed_is_no_fault_of_the_job(
     single, source, prepare
 ):
     before = single.deaths
-    trust = Trust(prepare=functools.partial(exec, prepare, {}))
+    options = CallOptions(prepare=functools.partial(exec, prepare, {}))
     with pytest.raises(
         WorkerLostError, match=f"{MAX_ATTEMPTS} workers ended.*signal 9"
     ):
-        single.call(exec, source, {}, deadline_s=LONG_S, trust=trust)
+        single.call(exec, source, {}, deadline_s=LONG_S, options=options)
     assert single.deaths == before + MAX_ATTEMPTS
 
 

@@ -17,8 +17,8 @@ starts the process without the keys of the run. Deadlines limit the CPU time of 
 
 Not covered: existence, size and owner of any file (stat); the number of files that a
 call writes into the scratch folder; modules and builtins that a job changes for the
-next call of its worker (`Trust.max_calls` bounds these calls); a false score between 0
-and 1, which code in the worker can always send; faults of the kernel.
+next call of its worker (`CallOptions.max_untrusted_calls` bounds these calls); a false
+score between 0 and 1, which code in the worker can always send; faults of the kernel.
 
 A denied call fails with PermissionError; only the limit on CPU time ends the worker. If
 the kernel lacks a layer or denies its use, the pool warns with the reason.

@@ -217,8 +217,8 @@ def test_a_number_or_a_list_out_of_all_bounds_is_wrong(pool, number):
 
 def test_programs_run_in_workers_that_are_soon_replaced():
     class Pool:
-        async def run(self, *call, trust, **limits):
-            return [trust.brief]
+        async def run(self, *call, options, **limits):
+            return [options.untrusted]
 
     made = entry(SORTED, {"data": [1]}, [1])
     scoring = GroupScorer(Pool()).score_each(Item("codeio"), made, ["[]"])

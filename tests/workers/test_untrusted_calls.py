@@ -6,7 +6,7 @@ import pytest
 
 from rg_env.library import worker_jobs
 from rg_env.reward.score import read_rows
-from rg_env.workers.call import Trust, WorkerDiedError
+from rg_env.workers.call import CallOptions, WorkerDiedError
 from tests.support.worker_attacks import LONG_S, evaluate, execute, worker_of
 
 CHANNEL = """\
@@ -74,12 +74,12 @@ def test_answer_of_another_type_than_the_job_says_is_the_end_of_its_worker(singl
 def test_answer_that_is_longer_than_asked_for_is_the_end_of_its_worker(single):
     program = "__import__('sys').modules['rg_env.workers.worker_program']"
     forged = f"setattr({program}, 'len', lambda body: 0) or 'x' * 2000"
-    short = Trust(max_reply_bytes=1000)
+    short = CallOptions(max_reply_bytes=1000)
     with pytest.raises(WorkerDiedError):
-        single.call(eval, forged, deadline_s=LONG_S, trust=short)
+        single.call(eval, forged, deadline_s=LONG_S, options=short)
 
 
-OF_SCORES = Trust(read=functools.partial(read_rows, ["4"]))
+OF_SCORES = CallOptions(read=functools.partial(read_rows, ["4"]))
 
 
 IMPOSSIBLE = """
@@ -106,28 +106,28 @@ None
 @pytest.mark.parametrize("answered", IMPOSSIBLE.strip().splitlines())
 def test_scores_that_cannot_be_are_the_end_of_their_worker(pool, answered):
     with pytest.raises(WorkerDiedError, match="invalid reply"):
-        pool.call(eval, answered, deadline_s=LONG_S, trust=OF_SCORES)
+        pool.call(eval, answered, deadline_s=LONG_S, options=OF_SCORES)
 
 
-BRIEF = Trust(brief=True, max_calls=3)
+UNTRUSTED = CallOptions(untrusted=True, max_untrusted_calls=3)
 SPOIL = "import builtins; builtins.spoilt = True"
 IS_SPOILT = "hasattr(__import__('builtins'), 'spoilt')"
 
 
-def is_spoilt(pool, trust):
-    return pool.call(eval, IS_SPOILT, deadline_s=LONG_S, trust=trust)
+def is_spoilt(pool, options):
+    return pool.call(eval, IS_SPOILT, deadline_s=LONG_S, options=options)
 
 
 @pytest.mark.processes
 def test_process_of_brief_calls_is_replaced_after_some(single):
     found = []
     for _ in range(3):
-        single.call(exec, SPOIL, {}, deadline_s=LONG_S, trust=BRIEF)
-        found += [is_spoilt(single, BRIEF) for _ in range(3)]
+        single.call(exec, SPOIL, {}, deadline_s=LONG_S, options=UNTRUSTED)
+        found += [is_spoilt(single, UNTRUSTED) for _ in range(3)]
     assert found.count(False) >= 3
 
 
 @pytest.mark.processes
 def test_brief_call_and_others_never_share_a_process(single):
-    single.call(exec, SPOIL, {}, deadline_s=LONG_S, trust=BRIEF)
-    assert not is_spoilt(single, Trust())
+    single.call(exec, SPOIL, {}, deadline_s=LONG_S, options=UNTRUSTED)
+    assert not is_spoilt(single, CallOptions())
