@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from rg_env.executor import in_thread
-from rg_env.reward.extraction import THINKING
+from rg_env.reward.extraction import opens_thinking
 
 # A prompt up to here is rendered and encoded in half a millisecond, in place.
 SHORT_PROMPT_CHARS = 1536
@@ -49,8 +49,7 @@ def render_prompt(
         list(messages), tokenize=False, add_generation_prompt=True, **template_kwargs
     )
     tokens = with_one_bos(tokenizer, tokenizer.encode(text, add_special_tokens=True))
-    opened = text[-40:].rstrip().lower().endswith(tuple(THINKING))
-    return Prompt(messages, tokens, opened)
+    return Prompt(messages, tokens, opens_thinking(text))
 
 
 class Prompts:

@@ -26,6 +26,7 @@ import msgspec
 from rg_env.inference.completions import Completion
 from rg_env.inference.connection import bad_reply
 from rg_env.inference.prompts import Prompt
+from rg_env.reward.extraction import rejoin_thinking
 
 # Sampling that changes nothing, where a stock vLLM would follow the model's
 # `generation_config.json`.
@@ -216,23 +217,21 @@ ROUTES = (COMPLETIONS, ATROPOS, SGLANG)
 
 
 def _read_chat(body: bytes, prompt: Prompt) -> Iterator[Completion]:
-    # orjson refuses half a pair of UTF-16.
-    reply = json.loads(body)
+    reply = json.loads(body)  # orjson rejects lone surrogates
     for choice in reply["choices"]:
         end = choice.get("finish_reason")
-        message = choice["message"].items()
-        texts = {name: value for name, value in message if isinstance(value, str)}
-        text = texts.get("content", texts.get("refusal"))
-        # A reasoning parser has taken it out; rows and extraction need all of it.
-        thinking = texts.get("reasoning_content") or texts.get("reasoning")
+        is_truncated = end == "length"
+        fields = choice["message"].items()
+        message = {name: value for name, value in fields if isinstance(value, str)}
+        if "refusal" in message:
+            message.setdefault("content", message["refusal"])
+        # Rows and extraction need the whole text.
+        text = rejoin_thinking(
+            message, thinking_open=prompt.thinking_open, is_truncated=is_truncated
+        )
         # A model may use up its tokens with thinking that it does not show.
-        if text is None and end == "length":
+        if text is None and is_truncated:
             text = ""
-        if thinking and "</think>" not in (text or ""):
-            is_open = prompt.thinking_open or thinking.startswith("<think>")
-            # Cut in the midst of its thinking, it never ended that.
-            close = "" if not text and end == "length" else "</think>"
-            text = f"{'' if is_open else '<think>'}{thinking}{close}{text or ''}"
         yield Completion(text, [], None, end, model=reply.get("model"))
 
 
