@@ -40,7 +40,7 @@ _SERVER = "openai.base_url openai.server_type openai.model_name env.tokenizer_na
 _ITEMS = " env.tasks env.categories"
 _GROUPS = " env.complexity_mode env.group_size env.max_token_length env.total_steps"
 _TRAINING = " env.batch_size env.dump_rollouts env.steps_per_eval env.use_wandb"
-FIRST = {
+SHOWN_IN_HELP = {
     "launch": "launch.model launch.folder launch.python launch.vllm_args"
     " launch.vllm_variables launch.trainer_args" + _ITEMS + _GROUPS + _TRAINING,
     "serve": _SERVER + _ITEMS + _GROUPS + _TRAINING + " env.rollout_server_url",
@@ -293,7 +293,9 @@ class SettingsCommand(Command):
             if fields is None or field in fields
         ]
         for option in self.settings:
-            option.hidden = fields is None and option.path not in FIRST[name].split()
+            option.hidden = (
+                fields is None and option.path not in SHOWN_IN_HELP[name].split()
+            )
         own = getattr(run, "__click_params__", [])[::-1]
         text = "YAML file with settings"
         others = [click.Option(["--config"], metavar="FILE", help=text)]

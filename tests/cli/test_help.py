@@ -12,7 +12,7 @@ from atroposlib.envs.base import BaseEnvConfig
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
 from rg_env.atropos.config import ServerSettings
 from rg_env.cli.main import COMMANDS, NAME
-from rg_env.cli.options import FIRST
+from rg_env.cli.options import SHOWN_IN_HELP
 from rg_env.settings import environment_settings
 from rg_env.settings.environment_settings import CheckedSettings
 from rg_env.settings.program_settings import CheckedServer
@@ -42,11 +42,11 @@ def test_help_of_every_command_shows_an_example_that_is_a_command_line(command, 
     assert example.startswith(f"python {NAME} {command} ")
 
 
-@pytest.mark.parametrize("command", FIRST)
+@pytest.mark.parametrize("command", SHOWN_IN_HELP)
 def test_help_shows_the_first_settings_of_a_command_and_help_all_all(command, capsys):
     shown = re.compile(r"^ +--((?:env|openai|launch)\.\w+) ", re.M)
     first = {*shown.findall(printed(capsys, command, "--help"))}
-    assert first == {*FIRST[command].split()}
+    assert first == {*SHOWN_IN_HELP[command].split()}
     every = shown.findall(printed(capsys, command, "--help-all"))
     fields = [f"env.{name}" for name in ReasoningGymEnvConfig.model_fields]
     assert {*every} >= {*fields, *(f"openai.{n}" for n in ServerSettings.model_fields)}

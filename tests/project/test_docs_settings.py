@@ -5,7 +5,7 @@ import yaml
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.cli import run_commands
-from rg_env.cli.options import FIRST
+from rg_env.cli.options import SHOWN_IN_HELP
 from rg_env.inference.protocols import ROUTES
 from rg_env.library import registry
 from rg_env.library.scales import load_shipped
@@ -28,7 +28,7 @@ SETTINGS_FILES = [path for path in EXAMPLES if path.suffix == ".yaml"]
 def test_the_settings_of_the_readme_are_first_in_the_help_and_have_its_defaults():
     start, (server,) = ReasoningGymEnv.config_init()
     rows = table("Setting", [README])
-    assert {codes(row[0])[0] for row in rows} <= {*FIRST["serve"].split()}
+    assert {codes(row[0])[0] for row in rows} <= {*SHOWN_IN_HELP["serve"].split()}
     for setting, value, _ in rows:
         section, name = codes(setting)[0].split(".")
         model = {"env": start, "openai": server}[section]
