@@ -36,7 +36,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.throughput import Processes
 from rg_env.demo.child_process import RUN_API, running_program
-from rg_env.demo.stand_in_trainer import WITHOUT_END, Groups, TrainerConfig
+from rg_env.demo.stand_in_trainer import ENDLESS, Groups, TrainerConfig
 from rg_env.installation import PROJECT, TOKENIZER_FOLDER
 from tests.support.faults import Script
 from tests.support.inference_server import InferenceServer, build_app
@@ -104,7 +104,7 @@ class Trainer:
             batch_size=GROUP_SIZE * GROUPS_A_BATCH,
             group_size=GROUP_SIZE,
             max_token_len=MAX_TOKENS,
-            num_steps=WITHOUT_END,
+            num_steps=ENDLESS,
             checkpoint_dir=str(folder / "checkpoints"),
             save_checkpoint_interval=5,
         )
@@ -137,7 +137,7 @@ def start_serve(
         "max_token_length": MAX_TOKENS,
         "num_workers": 1,
         "steps_per_eval": 0,
-        "total_steps": WITHOUT_END,
+        "total_steps": ENDLESS,
         "dump_rollouts": True,
         "data_dumps_dir": str(folder / "dumps"),
     }

@@ -45,7 +45,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rg_env.demo.child_process import RUN_API, running_program
-from rg_env.demo.stand_in_trainer import WITHOUT_END, StandInTrainer, TrainerConfig
+from rg_env.demo.stand_in_trainer import ENDLESS, StandInTrainer, TrainerConfig
 from rg_env.installation import TOKENIZER_FOLDER
 from rg_env.results.samples import grouped
 from tests.support import inference_server
@@ -147,8 +147,8 @@ def serving(file: Path, api: str, server: str, folder: Path) -> Iterator[Process
         "env.use_wandb": "false",
         "env.group_size": GROUP_SIZE,
         "env.batch_size": BATCH_SIZE,
-        "env.total_steps": WITHOUT_END,
-        "env.steps_per_eval": WITHOUT_END,
+        "env.total_steps": ENDLESS,
+        "env.steps_per_eval": ENDLESS,
         "env.max_token_length": TOKENS + PROMPT_ROOM_TOKENS,
         "env.max_num_workers": 8,
         "env.ensure_scores_are_not_same": "false",
@@ -206,7 +206,7 @@ async def measure(file: Path, api: str, latency_ms: float, seconds: float) -> Ru
         batch_size=BATCH_SIZE,
         group_size=GROUP_SIZE,
         max_token_len=TOKENS + PROMPT_ROOM_TOKENS + 1,
-        num_steps=WITHOUT_END,
+        num_steps=ENDLESS,
         longest_wait_s=0.05,
         checked_groups=1,  # to check all of them would take CPU from what is measured
     )

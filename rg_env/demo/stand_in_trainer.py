@@ -23,7 +23,7 @@ import orjson
 from rg_env.errors import RunError
 
 # A number of steps that no run reaches.
-WITHOUT_END = 10**9
+ENDLESS = 10**9
 
 # The framework's mask of a token that is not trained.
 MASKED = -100

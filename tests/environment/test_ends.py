@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from rg_env.demo.stand_in_trainer import WITHOUT_END
+from rg_env.demo.stand_in_trainer import ENDLESS
 from rg_env.line_file import read_groups
 from rg_env.settings.program_settings import SIMULATED
 from tests.support.faults import MAX_HANG_S
@@ -105,7 +105,7 @@ def killed(folder, api):
 
 async def run_all(folder):
     """Return the terminals by name."""
-    trainer = trainer_config(steps=WITHOUT_END)
+    trainer = trainer_config(steps=ENDLESS)
     async with (
         inference_server(lambda n: "hang" * (n >= ANSWERED)) as hanging,
         trained_api(trainer, api=running_api()) as (url, _),

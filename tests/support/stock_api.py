@@ -10,7 +10,7 @@ import dataclasses
 import socket
 
 from rg_env.demo.child_process import running_program
-from rg_env.demo.stand_in_trainer import WITHOUT_END, StandInTrainer
+from rg_env.demo.stand_in_trainer import ENDLESS, StandInTrainer
 from rg_env.errors import RunError
 from rg_env.serving import serve
 from tests.support.web_apps import announce
@@ -25,7 +25,7 @@ async def trained_api(config, on_step=len, *, api):
     """Run an API, and a trainer with these settings; yield the URL and the trainer."""
     async with api as url:
         trainer = StandInTrainer(dataclasses.replace(config, api_url=url), on_step)
-        training = asyncio.create_task(trainer.run(WITHOUT_END))
+        training = asyncio.create_task(trainer.run(ENDLESS))
         try:
             yield url, trainer
         finally:
