@@ -21,7 +21,7 @@ from rg_env.inference.connection import (
 )
 from rg_env.inference.protocols import CHAT
 from rg_env.installation import TOKENIZER_FOLDER
-from rg_env.settings.environment_settings import DEFAULT_TOKENIZER, START_MODEL
+from rg_env.settings.environment_settings import DEFAULT_MODEL, DEFAULT_TOKENIZER
 from rg_env.settings.program_settings import SIMULATED
 from rg_env.settings.setting_checks import without_path
 
@@ -103,7 +103,7 @@ def with_model(
     model; none is used if texts are enough and the model's name is neither a folder nor
     a name on the hub. `named` says of each server whether its model was.
     """
-    defaults = (START_MODEL, DEFAULT_TOKENIZER)
+    defaults = (DEFAULT_MODEL, DEFAULT_TOKENIZER)
     follows = not names_tokenizer and config.tokenizer_name in defaults
     limit_s = math.inf if trains else config.give_up_after_s
     changed = []
@@ -111,7 +111,7 @@ def with_model(
     for server, is_named in zip(servers, named, strict=True):
         name = server.model_name
         models = {}
-        lacks = bool(server.base_url) and not is_named and name == START_MODEL
+        lacks = bool(server.base_url) and not is_named and name == DEFAULT_MODEL
         lacks = lacks or server.base_url == SIMULATED
         if server.base_url and (lacks or follows):
             models = list_models(server, limit_s, is_needed=lacks)

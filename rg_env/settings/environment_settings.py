@@ -54,7 +54,7 @@ FolderName = Annotated[str, Field(max_length=100, pattern=r"^[^/.][^/]*$")]
 Handling = Literal["STOP_TRAIN", "LIMIT_TRAIN", "NONE"]
 
 # The model of the commands, and the tokenizer of the framework's settings.
-START_MODEL = "NousResearch/DeepHermes-3-Llama-3-8B-Preview"
+DEFAULT_MODEL = "NousResearch/DeepHermes-3-Llama-3-8B-Preview"
 DEFAULT_TOKENIZER = "NousResearch/DeepHermes-3-Llama-3-3B-Preview"
 
 PUBLISHED = "published"  # the value of `eval_system_prompt` for the library's prompt
@@ -377,7 +377,7 @@ def affecting(*parts: Affects) -> frozenset[str]:
 
 
 DEFAULTS: dict[str, Any] = {
-    "tokenizer_name": START_MODEL,
+    "tokenizer_name": DEFAULT_MODEL,
     "group_size": 8,
     "use_wandb": True,
     "total_steps": 250,

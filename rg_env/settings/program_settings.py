@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, JsonValue
 
 from rg_env.errors import shown, unexpected
-from rg_env.settings.environment_settings import START_MODEL
+from rg_env.settings.environment_settings import DEFAULT_MODEL
 from rg_env.settings.setting_checks import CheckedModel, FilePath, Text, Url
 
 SIMULATED = "simulated"
@@ -89,7 +89,7 @@ class CheckedServer(CheckedModel):
 
 
 DEFAULTS: dict[str, Any] = {
-    "model_name": START_MODEL,
+    "model_name": DEFAULT_MODEL,
     "base_url": "http://localhost:9004/v1",
     "api_key": "x",
     "num_max_requests_at_once": 128,

@@ -11,7 +11,7 @@ from rg_env.atropos import served_models
 from rg_env.cli import run_commands
 from rg_env.errors import RunError, SettingError
 from rg_env.installation import TOKENIZER_FOLDER
-from rg_env.settings.environment_settings import START_MODEL
+from rg_env.settings.environment_settings import DEFAULT_MODEL
 from rg_env.settings.program_settings import SIMULATED, CheckedServer
 from tests.support.odd_servers import HTML, Odd, serving
 from tests.support.parts import NOWHERE
@@ -53,9 +53,9 @@ URL = f"--openai.base_url={SIMULATED}"
         ([], {}, ("policy", "/models/policy")),
         ([f"{MODEL}=Qwen/Qwen3-8B"], {}, ("Qwen/Qwen3-8B",) * 2),
         ([f"{MODEL}=policy", "--env.tokenizer_name=o/one"], {}, ("policy", "o/one")),
-        ([f"{MODEL}={START_MODEL}"], {}, (START_MODEL,) * 2),
+        ([f"{MODEL}={DEFAULT_MODEL}"], {}, (DEFAULT_MODEL,) * 2),
         ([f"{MODEL}=other"], {"models": TWO}, ("other", "/models/other")),
-        ([], {"models": {**TWO, START_MODEL: "/m"}}, (START_MODEL, "/m")),
+        ([], {"models": {**TWO, DEFAULT_MODEL: "/m"}}, (DEFAULT_MODEL, "/m")),
         ([f"{KIND}=openai", f"{MODEL}=g"], {"name": "process"}, ("g", "none")),
         ([f"{KIND}=openai", f"{MODEL}=g"], {"name": "serve"}, ("g", "g")),
         ([URL, f"{MODEL}=g"], {"models": None}, (SIMULATED, str(TOKENIZER_FOLDER))),
