@@ -25,7 +25,7 @@ from rg_env.results.estimates import Estimate, share_of
 from rg_env.results.samples import TRUNCATED, Row
 from rg_env.results.terminal import NumberTable
 from rg_env.run.group import has_variance
-from rg_env.settings.environment_settings import CHOICE_OF_TASKS
+from rg_env.settings.environment_settings import TASK_SELECTION
 from rg_env.stream.draws import Stream
 
 logger = logging.getLogger(__name__)
@@ -258,7 +258,7 @@ class ScreenRun:
             "task_levels": {t: each for t, each in levels.items() if each != mode},
             "task_params": {t.task: params[t.task] for t in kept if params[t.task]},
         }
-        env = {n: v for n, v in given["env"].items() if n not in CHOICE_OF_TASKS}
+        env = {n: v for n, v in given["env"].items() if n not in TASK_SELECTION}
         return {**given, "env": env | {n: v for n, v in chosen.items() if v}}
 
 

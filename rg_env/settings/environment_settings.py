@@ -349,7 +349,7 @@ class CheckedSettings(
         return self
 
 
-CHOICE_OF_TASKS = (
+TASK_SELECTION = (
     "tasks",
     "categories",
     "exclude_tasks",
