@@ -337,7 +337,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
     async def _live(self, kind: str, work: Coroutine[Any, Any, None]) -> None:
         """Run a command of this kind until it ends or a signal stops it."""
         self._kind = kind
-        await self._lifetime.run(self._servers.unless_refused(work), self.close)
+        await self._lifetime.run(self._servers.run_command(work), self.close)
 
     # -- the commands ------------------------------------------------------------------
 

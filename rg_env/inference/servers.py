@@ -196,7 +196,7 @@ class Servers:
 
     # -- the start ---------------------------------------------------------------------
 
-    async def unless_refused(self, work: Coroutine[Any, Any, None]) -> None:
+    async def run_command(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a command; a `SettingError` if a server rejects the probe for good."""
         self._starting = asyncio.current_task()
         try:
