@@ -21,7 +21,7 @@ from rg_env.cli.main import (
     paths_argument,
 )
 from rg_env.cli.options import (
-    OF_STREAM,
+    STREAM_SETTINGS,
     ExplicitSettings,
     SettingsCommand,
     options,
@@ -33,7 +33,7 @@ from rg_env.results.sources import Sources, files_of
 from rg_env.results.terminal import WorkProgress
 from rg_env.stream.item import Item
 
-USED = OF_STREAM | {"num_eval_samples_per_task", "eval_seed", "eval_level"}
+USED = STREAM_SETTINGS | {"num_eval_samples_per_task", "eval_seed", "eval_level"}
 """Settings that affect the exported items."""
 
 NOT_USED = ("num_shards", "scorer_fixes", "eval_preset")

@@ -60,7 +60,7 @@ SWITCH: Any = {"is_flag": False, "flag_value": "true"}
 OF_MANAGER = ("slurm", "testing", "max_n_completions", "proxy_url")
 """Settings without a section, as in the framework."""
 
-OF_STREAM = {
+STREAM_SETTINGS = {
     "tasks",
     "categories",
     "exclude_tasks",
@@ -79,7 +79,7 @@ OF_STREAM = {
 
 
 def stream_of(settings: Any) -> Tasks:
-    """Return the stream of the settings in `OF_STREAM`."""
+    """Return the stream of the settings in `STREAM_SETTINGS`."""
     return Tasks(
         *(settings.tasks or ()),
         levels={"*": settings.complexity_mode, **settings.task_levels},

@@ -17,7 +17,7 @@ import click
 from rg_env import shutdown
 from rg_env.cli.main import command, flag, option
 from rg_env.cli.options import (
-    OF_STREAM,
+    STREAM_SETTINGS,
     ExplicitSettings,
     SettingsCommand,
     options,
@@ -123,7 +123,7 @@ def run_api(host: str, port: int, **clients: Any) -> int:
 @options(
     "score-server --tasks gcd,*_sorting",
     defaults=lambda name: {"seed": 0},
-    fields=OF_STREAM,
+    fields=STREAM_SETTINGS,
     is_bare=True,
 )
 @server_options(8010)
