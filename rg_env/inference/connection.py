@@ -27,7 +27,7 @@ from rg_env.settings.program_settings import TEMPLATE_KWARGS
 # A server that fails does one of these.
 ERROR = "answers with an error"
 NO_USE = "gives no usable reply"
-NOTHING = "does not answer"
+NO_REPLY = "does not answer"
 
 SILENT = "it accepts the connection but does not reply"
 
@@ -67,7 +67,7 @@ class Failure:
     Attributes:
         kind: The name under which it is counted, in `failed_requests_<kind>`.
         text: A line for people, without a secret.
-        how: NO_USE, ERROR or NOTHING.
+        how: NO_USE, ERROR or NO_REPLY.
         status: The status of the reply that refuses.
         setting: The setting at fault, where it is known.
         retry_after_s: Seconds for which the server wants no request.
@@ -89,7 +89,7 @@ class Failure:
         return f"inference at {url} {self.how} ({self.text:.300})"
 
 
-SILENCE = Failure("TimeoutError", SILENT, NOTHING)
+SILENCE = Failure("TimeoutError", SILENT, NO_REPLY)
 
 
 class RequestFailedError(RunError):
@@ -119,14 +119,14 @@ def failure_of(error: BaseException, *secrets: str) -> Failure:
         if isinstance(cause, RequestFailedError):
             return cause.failure
         if isinstance(cause, ssl.SSLError | socket.gaierror):
-            return Failure(name, str(cause), NOTHING, setting=URL)
+            return Failure(name, str(cause), NO_REPLY, setting=URL)
         # They are two classes before Python 3.11.
         if isinstance(cause, asyncio.TimeoutError | TimeoutError):
             text = SILENT
         if isinstance(cause, ConnectionRefusedError):
             text = "nothing listens there"
         cause = cause.__cause__ or cause.__context__
-    return Failure(name, text, NOTHING)
+    return Failure(name, text, NO_REPLY)
 
 
 # -- a reply that refuses --------------------------------------------------------------

@@ -21,7 +21,7 @@ from atroposlib.envs.server_handling.server_baseline import APIServer
 
 from rg_env.inference.connection import (
     ABOUT_THE_REQUEST,
-    NOTHING,
+    NO_REPLY,
     SILENCE,
     Connection,
     Failure,
@@ -134,7 +134,7 @@ class WatchedServer(APIServer):
                 missed = 0
             except Exception as error:  # noqa: BLE001 - as many as ways to be down
                 failure = failure_of(error, *secrets_of(self.config))
-                is_gone = self.is_up or failure.how == NOTHING
+                is_gone = self.is_up or failure.how == NO_REPLY
                 missed += 1
                 if not self.is_up:
                     self.note_failure(failure)

@@ -22,7 +22,7 @@ from typing import Any
 from rg_env.errors import RunError, SettingError
 from rg_env.inference.client import Client
 from rg_env.inference.completions import Completion, Sampling
-from rg_env.inference.connection import NOTHING, UNUSABLE, Failure, RequestFailedError
+from rg_env.inference.connection import NO_REPLY, UNUSABLE, Failure, RequestFailedError
 from rg_env.inference.probe import ProbeRequest
 from rg_env.inference.prompts import Prompt
 from rg_env.inference.server_health import back_off_s
@@ -273,7 +273,7 @@ class Servers:
             # At a start it is normal: programs are started in any order.
             level = logging.ERROR if self._has_answered else logging.WARNING
             text = "%s; %d requests wait; trying again%s"
-            if why.how == NOTHING:
+            if why.how == NO_REPLY:
                 text += "; start the server or set --openai.base_url"
             logger.log(level, text, said, self.waiting, limit and f" for{limit}")
         return outage
