@@ -75,13 +75,13 @@ class Servers:
         gave_up: Set once it is time to end.
         outage: The outage; None after an answer.
         waiting: Requests that wait for a server.
-        kinds: Failed requests by kind since the run began, those tried again included.
+        failures_by_kind: Failed requests by kind since the run began, those tried again included.
     """
 
     def __init__(self, clients: list[Any], tokenizer: Any) -> None:
         self.clients = [each for each in clients if isinstance(each, Client)]
         self.gave_up = asyncio.Event()
-        self.kinds: Counter[str] = Counter()
+        self.failures_by_kind: Counter[str] = Counter()
         self.outage: Outage | None = None
         self.waiting = 0
         self._give_up_after_s: float | None = None
@@ -105,8 +105,10 @@ class Servers:
     @property
     def events(self) -> dict[str, int]:
         """The counts of failed requests, by the names of metrics."""
-        kinds = {f"failed_requests_{kind}": n for kind, n in self.kinds.items()}
-        return {"failed_requests": self.kinds.total(), **kinds}
+        kinds = {
+            f"failed_requests_{kind}": n for kind, n in self.failures_by_kind.items()
+        }
+        return {"failed_requests": self.failures_by_kind.total(), **kinds}
 
     # -- completions -------------------------------------------------------------------
 
@@ -141,7 +143,7 @@ class Servers:
                 failure = dataclasses.replace(why, text=text)
             except RequestFailedError as error:
                 failure = error.failure
-            self.kinds[failure.kind] += 1
+            self.failures_by_kind[failure.kind] += 1
             if not tries_left or self.gave_up.is_set():
                 self._note_failed(failure)
                 raise RequestFailedError(failure)
@@ -182,7 +184,7 @@ class Servers:
     def _note_failed(self, failure: Failure) -> None:
         """Count a group that has failed, and log it or the outage."""
         self._check_outage(failure).failed += 1
-        count = self.kinds[failure.kind]
+        count = self.failures_by_kind[failure.kind]
         if not self.is_down and should_log(count):
             text = "%s; %d requests failed so (%s)"
             logger.warning(text, failure.at(self._urls), count, failure.kind)

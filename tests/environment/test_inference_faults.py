@@ -105,8 +105,8 @@ async def test_a_request_that_fails_once_is_tried_again_and_counted_by_its_kind(
 ):
     async with beside(listed(fault), timeout=timeout_of(fault)) as (env, _):
         assert len(await query(env)) == 4
-    assert env._servers.kinds.total() == 1
-    assert set(env._servers.kinds) <= KINDS[fault]
+    assert env._servers.failures_by_kind.total() == 1
+    assert set(env._servers.failures_by_kind) <= KINDS[fault]
     assert said(logged) == []
 
 

@@ -161,7 +161,7 @@ def test_after_the_first_completion_a_refusal_is_counted_and_logged(logged):
             return await ended(env)
 
     assert asyncio.run(run()) == 1
-    assert env._servers.kinds["status_404"] > 0
+    assert env._servers.failures_by_kind["status_404"] > 0
     assert "does not exist" in logged.text
 
 
