@@ -60,7 +60,7 @@ def demo(
     """
     check_writable("--dumps", Path(dumps), is_folder=True)
     env_cls = loaded(command.env_cls)
-    config, servers = given.over(command.defaults_of(env_cls))
+    config, servers = given.merged_with(command.defaults_of(env_cls))
     model = servers[0].model_copy(update={"base_url": SIMULATED})
     changes = {**SETTINGS, "total_steps": steps, "data_dumps_dir": dumps}
     return shutdown.run(_demo(env_cls, config.model_copy(update=changes), model))

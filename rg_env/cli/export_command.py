@@ -71,7 +71,7 @@ def items(
 
     Questions are not repeated; the evaluation items are a separate split.
     """
-    settings, _ = given.over(command.defaults)
+    settings, _ = given.merged_with(command.defaults)
     if other := {*NOT_USED} & given.env.keys():
         raise SettingError(
             f"env.{min(other)}: an export cannot follow it; leave it out"

@@ -207,7 +207,7 @@ class ExplicitSettings(CheckedModel):
             return [*self.openai]
         return [self.openai] * len(servers)
 
-    def over(self, defaults: Defaults) -> Defaults:
+    def merged_with(self, defaults: Defaults) -> Defaults:
         """Build the settings of the environment and its servers, over the defaults."""
         env_defaults, server_defaults = defaults
         values = env_defaults.model_dump() | self.env

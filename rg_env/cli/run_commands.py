@@ -42,13 +42,13 @@ def build(
 
     name = str(command.name)
     is_serve = name == "serve"
-    config, servers = given.over(command.defaults)
+    config, servers = given.merged_with(command.defaults)
     start_checks.check_command(name, config, servers)
     pool = start_checks.checked_workers(config)
     env_cls = loaded(command.env_cls)
     from rg_env.atropos.served_models import with_model
 
-    config, servers = given.over(command.defaults_of(env_cls))
+    config, servers = given.merged_with(command.defaults_of(env_cls))
     run = screen and screen(config)
     config = run.config if run else config
     # In other commands, W&B is off without a login, unless it is explicitly set.
@@ -211,7 +211,7 @@ def _check_screen(out: Path) -> None:
 
 def _as_set(command: SettingsCommand, given: ExplicitSettings) -> dict[str, Any]:
     """Return the explicit settings as a file for `--config`, without secrets."""
-    config, servers = given.over(command.defaults)
+    config, servers = given.merged_with(command.defaults)
     openai = [
         server.model_dump(mode="json", include={*part} - {*SECRET})
         for server, part in zip(servers, given.parts(servers), strict=True)
@@ -236,7 +236,7 @@ def launch(command: SettingsCommand, given: ExplicitSettings) -> int:
     from rg_env.launch.programs import Plan, taken
     from rg_env.launch.training_run import TrainingRun
 
-    config, _ = given.over(command.defaults)
+    config, _ = given.merged_with(command.defaults)
     settings = setting_checks.build("launch", LaunchSettings, given.launch)
     if not isinstance(given.openai, Mapping):
         raise SettingError("openai: `launch` works with one server, not with a list")

@@ -75,7 +75,7 @@ class Servers:
         gave_up: Set once it is time to end.
         outage: The outage; None after an answer.
         waiting: Requests that wait for a server.
-        failures_by_kind: Failed requests by kind since the run began, those tried again included.
+        failures_by_kind: Failed requests, retried ones included, by kind.
     """
 
     def __init__(self, clients: list[Any], tokenizer: Any) -> None:

@@ -30,7 +30,7 @@ def chosen(monkeypatch):
         command = run_commands.serve(ReasoningGymEnv)
         values = command.make_context(name, list(argv)).params
         given = command.read(values)
-        env, servers = given.over(command.defaults)
+        env, servers = given.merged_with(command.defaults)
         env, (first,) = served_models.with_model(
             env,
             servers,

@@ -22,7 +22,7 @@ def parsed(*argv, env_cls=None):
     """Return the settings of a command line of `serve`: environment and servers."""
     command = run_commands.serve(env_cls)
     values = command.make_context("serve", list(argv)).params
-    return command.read(values).over(command.defaults)
+    return command.read(values).merged_with(command.defaults)
 
 
 def yaml_file(folder, text):

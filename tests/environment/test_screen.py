@@ -50,7 +50,7 @@ def test_the_settings_start_serve_as_they_are(done):
     command = run_commands.serve(ReasoningGymEnv)
     with command.make_context("serve", [f"--config={path}"]) as context:
         given = command.read(context.params)
-    config, servers = given.over(command.defaults)
+    config, servers = given.merged_with(command.defaults)
     start_checks.check_command("serve", config, servers)
     assert set(config.tasks) <= set(TASKS)
     assert set(config.task_weights) == set(config.tasks)
