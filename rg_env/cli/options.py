@@ -201,7 +201,7 @@ class ExplicitSettings(CheckedModel):
             raise ValueError(why)
         return value
 
-    def parts(self, servers: Sequence[Any]) -> list[Mapping[str, Any]]:
+    def server_sections(self, servers: Sequence[Any]) -> list[Mapping[str, Any]]:
         """Return the explicit settings of each server."""
         if isinstance(self.openai, list):
             return [*self.openai]
@@ -214,7 +214,7 @@ class ExplicitSettings(CheckedModel):
         env = setting_checks.build("env", type(env_defaults), values)
         is_one = isinstance(self.openai, Mapping)
         servers = []
-        for number, part in enumerate(self.parts(server_defaults)):
+        for number, part in enumerate(self.server_sections(server_defaults)):
             section = "openai" if is_one else f"openai.{number}"
             default = server_defaults[number if is_one else 0]
             values = default.model_dump()

@@ -63,7 +63,7 @@ def build(
         config, servers = with_model(
             config,
             servers,
-            named=["model_name" in part for part in given.parts(servers)],
+            named=["model_name" in part for part in given.server_sections(servers)],
             names_tokenizer="tokenizer_name" in given.env,
             trains=is_serve,
         )
@@ -214,7 +214,7 @@ def _as_set(command: SettingsCommand, given: ExplicitSettings) -> dict[str, Any]
     config, servers = given.merged_with(command.defaults)
     openai = [
         server.model_dump(mode="json", include={*part} - {*SECRET})
-        for server, part in zip(servers, given.parts(servers), strict=True)
+        for server, part in zip(servers, given.server_sections(servers), strict=True)
     ]
     is_one = isinstance(given.openai, Mapping)
     env = config.model_dump(mode="json", include={*given.env})

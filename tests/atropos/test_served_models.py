@@ -34,7 +34,7 @@ def chosen(monkeypatch):
         env, (first,) = served_models.with_model(
             env,
             servers,
-            named=["model_name" in part for part in given.parts(servers)],
+            named=["model_name" in part for part in given.server_sections(servers)],
             names_tokenizer="tokenizer_name" in given.env,
             trains=name == "serve",
         )
