@@ -67,7 +67,7 @@ def list_models(server: Any, give_up_s: float, *, is_needed: bool) -> dict[str, 
             if fault.setting:
                 address = without_path(server.base_url)
                 raise SettingError(f"{fault.setting}: {address}: {error}") from error
-            may_come = fault.how == NO_REPLY or fault.status == UNAVAILABLE
+            may_come = fault.symptom == NO_REPLY or fault.status == UNAVAILABLE
             if not may_come and not is_needed:
                 return {}
             text = f"{fault.at(server.base_url)}; set --openai.base_url"

@@ -67,7 +67,7 @@ class Failure:
     Attributes:
         kind: The name under which it is counted, in `failed_requests_<kind>`.
         text: A line for people, without a secret.
-        how: NO_USE, ERROR or NO_REPLY.
+        symptom: NO_USE, ERROR or NO_REPLY.
         status: The status of the reply that refuses.
         setting: The setting at fault, where it is known.
         retry_after_s: Seconds for which the server wants no request.
@@ -75,7 +75,7 @@ class Failure:
 
     kind: str
     text: str
-    how: str = NO_USE
+    symptom: str = NO_USE
     status: int | None = None
     setting: str | None = None
     retry_after_s: float = 0.0
@@ -86,7 +86,7 @@ class Failure:
 
     def at(self, url: str) -> str:
         """Return the beginning of a sentence about the server at a URL."""
-        return f"inference at {url} {self.how} ({self.text:.300})"
+        return f"inference at {url} {self.symptom} ({self.text:.300})"
 
 
 SILENCE = Failure("TimeoutError", SILENT, NO_REPLY)
@@ -212,7 +212,7 @@ def refusal(
     return Failure(
         f"status_{status}",
         text,
-        how=ERROR,
+        symptom=ERROR,
         status=status,
         setting=setting,
         retry_after_s=wait_s,

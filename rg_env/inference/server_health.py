@@ -134,7 +134,7 @@ class WatchedServer(APIServer):
                 missed = 0
             except Exception as error:  # noqa: BLE001 - as many as ways to be down
                 failure = failure_of(error, *secrets_of(self.config))
-                is_gone = self.is_up or failure.how == NO_REPLY
+                is_gone = self.is_up or failure.symptom == NO_REPLY
                 missed += 1
                 if not self.is_up:
                     self.note_failure(failure)

@@ -175,7 +175,7 @@ class Servers:
             self.waiting -= 1
         why = self.clients[0].failure
         text = f"no server is up: {why.text}"
-        raise RequestFailedError(Failure("NoServerError", text, why.how))
+        raise RequestFailedError(Failure("NoServerError", text, why.symptom))
 
     async def _pause(self, pause_s: float) -> None:
         with contextlib.suppress(asyncio.TimeoutError):
@@ -275,7 +275,7 @@ class Servers:
             # At a start it is normal: programs are started in any order.
             level = logging.ERROR if self._has_answered else logging.WARNING
             text = "%s; %d requests wait; trying again%s"
-            if why.how == NO_REPLY:
+            if why.symptom == NO_REPLY:
                 text += "; start the server or set --openai.base_url"
             logger.log(level, text, said, self.waiting, limit and f" for{limit}")
         return outage
