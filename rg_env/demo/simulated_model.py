@@ -23,7 +23,7 @@ import numpy as np
 from openai.types.chat import ChatCompletion
 
 from rg_env.executor import in_thread
-from rg_env.inference.client import Call, Client
+from rg_env.inference.client import Callback, Client
 from rg_env.inference.completions import Completion, read_tokens
 from rg_env.inference.prompts import Prompt
 from rg_env.inference.protocols import COMPLETIONS, Body, Route
@@ -90,8 +90,12 @@ class SimulatedClient(Client):
             " rate, so its texts and scores say nothing about any real one"
         )
 
-    async def ask(
-        self, route: Route, prompt: Prompt, fields: Body, on_reply: Call | None = None
+    async def query(
+        self,
+        route: Route,
+        prompt: Prompt,
+        fields: Body,
+        on_reply: Callback | None = None,
     ) -> list[Completion]:
         """Make completions of the item of a prompt."""
         if prompt.item is None:

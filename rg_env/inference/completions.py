@@ -1,8 +1,8 @@
 """Completions, and which of those in a reply can be used.
 
-A completion is usable if the model has ended it or it was cut off at its limit, and if
+A completion is usable if the model ended it or it was truncated at its limit, and if
 each of its tokens is one of the tokenizer's and has a log-probability. One that the
-server broke off is sampled again, and never counts as a wrong answer.
+server aborted is sampled again, and never counts as a wrong answer.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ import numpy as np
 
 from rg_env.executor import release_gil
 from rg_env.inference.connection import (
-    CUT_OFF,
+    ABORTED,
     TOKENIZER,
     UNUSABLE,
     Failure,
     RequestFailedError,
 )
 
-# The server makes these ends, which leave half a completion.
-NOT_WHOLE = frozenset(
+# Finish reasons of completions that the server aborted.
+ABORT_REASONS = frozenset(
     {
         "abort",
         "aborted",
@@ -38,15 +38,17 @@ NOT_WHOLE = frozenset(
     }
 )
 
-# Rounding puts the surest token a little above 0; a logit is far above it.
+# Rounding may put the likeliest token slightly above 0; a logit is far above it.
 MAX_LOGPROB = 0.01
 
 
 @dataclasses.dataclass(frozen=True)
 class Sampling:
-    """The sampling of completions with at most `max_tokens` each.
+    """How completions are sampled.
 
-    `split`, "train" or "eval", says which of the server's request limits counts.
+    Attributes:
+        max_tokens: The limit of each completion.
+        split: "train" or "eval", which have separate limits of requests in flight.
     """
 
     max_tokens: int
@@ -59,10 +61,11 @@ class Completion(msgspec.Struct):
     """One completion of a prompt.
 
     Attributes:
-        server_text: The text that the server returns.
-        tokens: The token ids of the completion alone.
+        server_text: The text in the reply.
+        tokens: The token ids without the prompt; in a chat, those of our tokenizer.
         logprobs: A number for each token; None in a chat.
-        text: The text that our tokenizer decodes, once the completion was checked.
+        finish_reason: The server's word.
+        text: The text that our tokenizer decodes, after the completion was checked.
         unusable: Why the completion cannot be used; None if it can.
         model: The name of the model in the reply, if it has one.
     """
@@ -83,56 +86,72 @@ def _highest_id(tokenizer: Any) -> int:
     return highest
 
 
-def read_tokens(tokenizer: Any, completions: Iterable[Completion]) -> list[Completion]:
-    """Check completions of token ids and decode them."""
+def read_tokens(
+    tokenizer: Any, completions: Iterable[Completion], max_tokens: int | None = None
+) -> list[Completion]:
+    """Check completions of token ids, and decode at most `max_tokens` of each."""
     read = []
     highest = _highest_id(tokenizer)
-    for each in completions:
-        end = each.finish_reason
-        if isinstance(end, dict):  # SGLang puts the word into an object
-            each.finish_reason = end.get("type", "stop")
-        each.unusable = why_unusable(each, highest)
-        if each.unusable is None:
+    for completion in completions:
+        reason = completion.finish_reason
+        if isinstance(reason, dict):  # SGLang puts the word into an object
+            completion.finish_reason = reason.get("type", "stop")
+        completion.unusable = why_unusable(completion, highest)
+        if completion.unusable is None:
+            if max_tokens is not None:
+                _truncate(completion, max_tokens)
             # decode() checks each id of a list first, and none of an array.
-            ids = np.asarray(each.tokens, dtype=np.int64)
-            each.text = tokenizer.decode(ids, skip_special_tokens=True)
-        read.append(each)
+            ids = np.asarray(completion.tokens, dtype=np.int64)
+            completion.text = tokenizer.decode(ids, skip_special_tokens=True)
+        read.append(completion)
         release_gil()
     return read
+
+
+def _truncate(completion: Completion, max_tokens: int) -> None:
+    """Enforce a limit to which the server did not keep."""
+    if len(completion.tokens) > max_tokens:
+        completion.tokens = completion.tokens[:max_tokens]
+        completion.logprobs = completion.logprobs and completion.logprobs[:max_tokens]
+        completion.finish_reason = "length"
 
 
 def read_texts(tokenizer: Any, completions: Iterable[Completion]) -> list[Completion]:
     """Check completions of a chat, and give them the tokens of our tokenizer."""
     read = list(completions)
-    for each in read:
-        each.unusable = _why_cut_off(each.finish_reason)
-        if each.server_text is None and each.unusable is None:
-            each.unusable = Failure(UNUSABLE, "no content")
-        each.text = (each.server_text or "").removesuffix(tokenizer.eos_token or "")
-    # Half a character of UTF-16 has no tokens, and the tokenizer raises at it.
-    whole = [each.text.encode("utf-8", "replace").decode() for each in read]
-    # One text alone would be encoded without letting go of the interpreter's lock.
-    encoded = tokenizer(whole, add_special_tokens=False)["input_ids"] if whole else []
-    for each, ids in zip(read, encoded, strict=True):
-        each.tokens = ids
+    eos = tokenizer.eos_token or ""
+    for completion in read:
+        completion.unusable = _why_aborted(completion.finish_reason)
+        if completion.server_text is None and completion.unusable is None:
+            completion.unusable = Failure(UNUSABLE, "no content")
+        completion.text = (completion.server_text or "").removesuffix(eos)
+    # The tokenizer raises an error for a lone surrogate.
+    texts = [each.text.encode("utf-8", "replace").decode() for each in read]
+    # The tokenizer releases the GIL only for a list, even if it has one text.
+    encoded = tokenizer(texts, add_special_tokens=False)["input_ids"] if texts else []
+    for completion, ids in zip(read, encoded, strict=True):
+        completion.tokens = ids
     return read
 
 
 def check_some_usable(completions: list[Completion]) -> None:
-    """Raise an error where no completion of a reply is usable."""
-    whys = [completion.unusable for completion in completions]
-    if None not in whys:
-        why = next(iter(whys), None) or Failure(UNUSABLE, "there is none")
-        text = f"none of {len(whys)} completions is usable: {why.text}"
-        raise RequestFailedError(dataclasses.replace(why, text=text))
+    """Raise an error if no completion of a reply is usable."""
+    failures = [each.unusable for each in completions if each.unusable is not None]
+    if completions and len(failures) < len(completions):
+        return
+    failure = failures[0] if failures else Failure(UNUSABLE, "there is none")
+    text = f"none of {len(completions)} completions is usable: {failure.text}"
+    raise RequestFailedError(dataclasses.replace(failure, text=text))
 
 
-def _why_cut_off(end: Any) -> Failure | None:
-    # Some say more behind a colon, as "content_filter: RECITATION".
-    word = end.partition(":")[0].lower() if end and isinstance(end, str) else "none"
-    if word not in NOT_WHOLE:
+def _why_aborted(reason: Any) -> Failure | None:
+    """Return why a completion was aborted, by its finish reason; None if it was not."""
+    # Some servers add details after a colon, as in "content_filter: RECITATION".
+    is_text = isinstance(reason, str) and reason
+    word = reason.partition(":")[0].lower() if is_text else "none"
+    if word not in ABORT_REASONS:
         return None
-    return Failure(f"{CUT_OFF}{word}", f"finish_reason {word}")
+    return Failure(f"{ABORTED}{word}", f"finish_reason {word}")
 
 
 def why_unusable(completion: Completion, highest: float = math.inf) -> Failure | None:
@@ -142,21 +161,24 @@ def why_unusable(completion: Completion, highest: float = math.inf) -> Failure |
     """
     tokens = completion.tokens
     logprobs = completion.logprobs or []
-    if (cut_off := _why_cut_off(completion.finish_reason)) is not None:
-        return cut_off
-    if not tokens:  # a trainer fails at none
+    aborted = _why_aborted(completion.finish_reason)
+    if aborted is not None:
+        return aborted
+    if not tokens:  # a trainer fails at an empty completion
         return Failure(UNUSABLE, "no token")
     try:
-        # A sum is finite only if all of its parts are, and faster than checking each.
+        # The sum is finite only if all are, and is faster than a check of each.
         is_finite = math.isfinite(sum(logprobs))
-    except TypeError:  # None, as SGLang writes a NaN
+    except TypeError:  # SGLang writes NaN as null
         is_finite = False
     if not is_finite or len(tokens) != len(logprobs):
-        text = "a log-probability that is no number, or none for a token"
-        return Failure(UNUSABLE, text)
+        return Failure(UNUSABLE, "a log-probability is missing or not finite")
     if max(logprobs) > MAX_LOGPROB:
-        text = f"a log-probability above 0 ({max(logprobs):.3g})"
-        return Failure(UNUSABLE, f"{text}: logits perhaps (--logprobs-mode of vLLM)")
+        text = (
+            f"a log-probability above 0 ({max(logprobs):.3g}): logits perhaps"
+            " (--logprobs-mode of vLLM)"
+        )
+        return Failure(UNUSABLE, text)
     # The trainer's embedding has no row for such an id.
     if min(tokens) < 0 or max(tokens) > highest:
         wrong = min(tokens) if min(tokens) < 0 else max(tokens)

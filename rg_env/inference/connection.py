@@ -24,7 +24,7 @@ import orjson
 from rg_env.errors import RunError, printable
 from rg_env.settings.program_settings import TEMPLATE_KWARGS
 
-# A server that fails does one of these.
+# Symptoms of a server that fails.
 ERROR = "answers with an error"
 NO_USE = "gives no usable reply"
 NO_REPLY = "does not answer"
@@ -39,18 +39,18 @@ ABOUT_THE_REQUEST = frozenset({400, 413, 422})
 ABOUT_THE_KEY = frozenset({401, 402, 403})
 RETRY_LATER = frozenset({429, UNAVAILABLE})
 
-# A server that asks for more is broken, or its clock is.
+# A server that asks for a longer pause is broken, or its clock is wrong.
 MAX_RETRY_AFTER_S = 600.0
 
 # Kinds of failures, which are names of metrics.
 BAD_REPLY = "BadReplyError"
 UNUSABLE = "unusable"
-CUT_OFF = "finish_reason_"  # begins the kind of a completion that was broken off
+ABORTED = "finish_reason_"  # the prefix for completions that the server aborted
 
 MAX_READ_BYTES = 2**16
 MAX_TEXT_CHARS = 200
 
-# A shorter key is a placeholder, and would be found in every second word.
+# A shorter key is a placeholder, and may be a part of ordinary words.
 MIN_SECRET_CHARS = 4
 
 URL = "openai.base_url"
@@ -68,8 +68,8 @@ class Failure:
         kind: The name under which it is counted, in `failed_requests_<kind>`.
         text: A line for people, without a secret.
         symptom: NO_USE, ERROR or NO_REPLY.
-        status: The status of the reply that refuses.
-        setting: The setting at fault, where it is known.
+        status: The HTTP status of an error reply.
+        setting: The setting at fault, if it is known; a retry cannot help then.
         retry_after_s: Seconds for which the server wants no request.
     """
 
@@ -81,7 +81,7 @@ class Failure:
     retry_after_s: float = 0.0
 
     def __post_init__(self) -> None:
-        # It may repeat a server's words.
+        # The text may quote a server.
         object.__setattr__(self, "text", printable(self.text))
 
     def at(self, url: str) -> str:
@@ -108,10 +108,7 @@ def bad_reply(text: str) -> RequestFailedError:
 
 
 def failure_of(error: BaseException, *secrets: str) -> Failure:
-    """Return the failure of a request that has raised an error.
-
-    It names a setting where waiting does not help.
-    """
+    """Return the failure of a request that has raised an error."""
     name = type(error).__name__
     text = f"{name}: {_line(str(error), secrets)}"
     cause: BaseException | None = error
@@ -120,7 +117,7 @@ def failure_of(error: BaseException, *secrets: str) -> Failure:
             return cause.failure
         if isinstance(cause, ssl.SSLError | socket.gaierror):
             return Failure(name, str(cause), NO_REPLY, setting=URL)
-        # They are two classes before Python 3.11.
+        # Before Python 3.11, these are two classes.
         if isinstance(cause, asyncio.TimeoutError | TimeoutError):
             text = SILENT
         if isinstance(cause, ConnectionRefusedError):
@@ -129,7 +126,7 @@ def failure_of(error: BaseException, *secrets: str) -> Failure:
     return Failure(name, text, NO_REPLY)
 
 
-# -- a reply that refuses --------------------------------------------------------------
+# -- error replies ---------------------------------------------------------------------
 
 _MODEL = re.compile(
     r"model.{0,80}(not (found|exist|available|loaded)|unknown|no such)"
@@ -161,7 +158,7 @@ def _message(body: Any) -> str | None:
 
 
 def body_summary(body: bytes, *secrets: str) -> str:
-    """Return the words of a body: a line for people, in which no secret is repeated.
+    """Return the message of a body as a line for people, without the secrets.
 
     >>> body_summary(b'{"error": {"message": "no key sk-12345"}}', "sk-12345")
     'no key (the key)'
@@ -191,10 +188,10 @@ def refusal(
     headers: Mapping[str, str] = MappingProxyType({}),
     secrets: Sequence[str] = (),
 ) -> Failure:
-    """Return the failure of a request that a reply refuses; see `body_summary`."""
-    words = body_summary(body, *secrets)
-    text = f"{status} {words}".rstrip()
-    is_about_it = status in ABOUT_THE_REQUEST
+    """Return the failure of a request with an error reply; see `body_summary`."""
+    message = body_summary(body, *secrets)
+    text = f"{status} {message}".rstrip()
+    is_about_request = status in ABOUT_THE_REQUEST
     location = headers.get("Location")
     setting = None
     if location and status < NOT_FOUND:
@@ -202,9 +199,9 @@ def refusal(
         text = f"{status}, it redirects to {_line(location, secrets)}"
     elif status in ABOUT_THE_KEY:
         setting = KEY
-    elif (is_about_it or status == NOT_FOUND) and _MODEL.search(words):
+    elif (is_about_request or status == NOT_FOUND) and _MODEL.search(message):
         setting = MODEL
-    elif is_about_it and _CONTEXT.search(words):
+    elif is_about_request and _CONTEXT.search(message):
         setting = CONTEXT
     wait_s = 0.0
     if status in RETRY_LATER:
@@ -221,11 +218,11 @@ def refusal(
 
 # -- connections -----------------------------------------------------------------------
 
-# Less than the 5 s after which our servers close an idle connection: a request that
-# goes out while its connection is being closed is lost.
+# Servers of this project close an idle connection after 5 s, and a request that is
+# sent at that moment is lost, so the client closes it before.
 KEEP_ALIVE_S = 3.0
 
-# Time limit of a page: the health, the models.
+# Time limit of short requests: the health check, the list of models.
 PAGE_S = 10.0
 
 MEBIBYTE = 2**20
@@ -233,7 +230,7 @@ MEBIBYTE = 2**20
 MAX_REPLY_BYTES = 512 * MEBIBYTE
 
 
-# -- the settings of a server; a config that is not ours may lack some -----------------
+# -- the settings of a server; the config of another class may lack some ---------------
 
 
 def url_of(base_url: str, path: str, *, is_openai: bool) -> str:
@@ -242,17 +239,17 @@ def url_of(base_url: str, path: str, *, is_openai: bool) -> str:
     >>> url_of("http://host/v1", "/generate", is_openai=False)
     'http://host/generate'
     """
-    # An endpoint's URL may end with another version than OpenAI's paths have.
+    # The URL of an endpoint may end with another version, such as /v2.
     base = base_url.rstrip("/")
     root = base.removesuffix("/v1")
     return root + (path.removeprefix("/v1") if is_openai and root == base else path)
 
 
 def headers_of(config: Any) -> dict[str, str]:
-    """Return the headers of requests to a server, the key's among them."""
+    """Return the headers of requests to a server, with its key."""
     key = getattr(config, "api_key", None)
-    own = {"Authorization": f"Bearer {key}"} if key else {}
-    return own | (getattr(config, "headers", None) or {})
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    return headers | (getattr(config, "headers", None) or {})
 
 
 def secrets_of(config: Any) -> list[str]:
@@ -261,12 +258,12 @@ def secrets_of(config: Any) -> list[str]:
 
 
 def extra_body_of(config: Any) -> dict[str, Any]:
-    """Return the fields that are added to the body of a request."""
+    """Return the additional fields of the body of a request."""
     return dict(getattr(config, "extra_body", None) or {})
 
 
 def sampling_extra_of(config: Any) -> dict[str, Any]:
-    """Return the same without the arguments of the chat template."""
+    """Return the additional fields without the arguments of the chat template."""
     extra = extra_body_of(config)
     extra.pop(TEMPLATE_KWARGS, None)
     return extra
@@ -275,10 +272,23 @@ def sampling_extra_of(config: Any) -> dict[str, Any]:
 # -- requests --------------------------------------------------------------------------
 
 
-class Connection:
-    """The connections to one server; one of OpenAI's kind may be behind a proxy.
+async def _read_blocks(reply: aiohttp.ClientResponse) -> list[bytes]:
+    """Return the blocks of a reply's body, or raise an error if it is too long."""
+    blocks: list[bytes] = []
+    size_bytes = 0
+    async for block in reply.content.iter_any():
+        blocks.append(block)
+        size_bytes += len(block)
+        if size_bytes > MAX_REPLY_BYTES:
+            limit_mib = MAX_REPLY_BYTES // MEBIBYTE
+            raise bad_reply(f"the reply is longer than {limit_mib} MiB")
+    return blocks
 
-    Each fault of a request is a `RequestFailedError`.
+
+class Connection:
+    """The connections to one server; only those of type `openai` may use a proxy.
+
+    Each method raises a `RequestFailedError` if its request fails.
     """
 
     def __init__(self, config: Any) -> None:
@@ -286,15 +296,15 @@ class Connection:
         self._is_openai = config.server_type == "openai"
         self._session: aiohttp.ClientSession | None = None
 
-    def _opened(self) -> aiohttp.ClientSession:
+    def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
-            # Openai's client takes eight times the CPU: 3.3 ms for a group's reply of
-            # 160 kB, beside 0.4.
+            # OpenAI's client takes 3.3 ms of CPU time for a group's reply of 160 kB,
+            # and this one 0.4 ms.
             self._session = aiohttp.ClientSession(
                 # The semaphores of the framework limit the requests under way.
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),
                 read_bufsize=MEBIBYTE,
-                trust_env=self._is_openai,  # for its proxy, as openai's client does
+                trust_env=self._is_openai,  # the proxy, as OpenAI's client does
             )
         return self._session
 
@@ -304,26 +314,19 @@ class Connection:
         """Return the blocks of a reply's body."""
         headers = headers_of(self.config)
         secrets = secrets_of(self.config)
-        blocks: list[bytes] = []
-        room = MAX_REPLY_BYTES
         if body is not None:
             headers["Content-Type"] = "application/json"
         try:
-            async with self._opened().request(
+            async with self._open_session().request(
                 method,
                 url_of(self.config.base_url, path, is_openai=self._is_openai),
                 headers=headers,
                 data=None if body is None else orjson.dumps(body),
-                # The key and the prompt are not for where a redirect leads.
+                # The target of a redirect must not get the key and the prompt.
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=timeout_s),
             ) as reply:
-                async for block in reply.content.iter_any():
-                    blocks.append(block)
-                    room -= len(block)
-                    if room < 0:
-                        most = MAX_REPLY_BYTES // MEBIBYTE
-                        raise bad_reply(f"the reply is longer than {most} MiB")
+                blocks = await _read_blocks(reply)
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
             raise RequestFailedError(failure_of(error, *secrets)) from error
         if reply.status >= FIRST_REDIRECT:
@@ -333,11 +336,11 @@ class Connection:
         return blocks
 
     async def post(self, path: str, body: Any) -> list[bytes]:
-        """Return the blocks of the reply to a request."""
+        """Send a body as JSON, and return the blocks of the reply's body."""
         return await self._request("POST", path, self.config.timeout, body)
 
     async def check_health(self) -> None:
-        """Raise an error if the health check fails; a server without one passes."""
+        """Raise an error if the health check fails; a server without it passes."""
         try:
             await self._request("GET", "/health", PAGE_S)
         except RequestFailedError as error:
@@ -345,7 +348,7 @@ class Connection:
                 raise
 
     async def models(self, timeout_s: float) -> list[Any]:
-        """Return the server's rows about its models, of any form."""
+        """Return the rows of the server's list of models, which are not checked."""
         blocks = await self._request("GET", "/v1/models", timeout_s)
         try:
             return list(orjson.loads(b"".join(blocks))["data"])
@@ -353,8 +356,11 @@ class Connection:
             raise bad_reply("it lists no models") from error
 
     async def close(self) -> None:
-        """Close the connections, which ends the requests on them; may be repeated."""
+        """Close the connections, which ends the requests on them.
+
+        May be called twice; the next request opens new connections.
+        """
         session = self._session
-        self._session = None  # the next request opens another one
+        self._session = None
         if session is not None:
             await session.close()

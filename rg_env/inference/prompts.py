@@ -12,7 +12,7 @@ from typing import Any
 from rg_env.executor import in_thread
 from rg_env.reward.extraction import opens_thinking
 
-# A prompt up to here is rendered and encoded in half a millisecond, in place.
+# A prompt up to this length is rendered on the event loop, in half a millisecond.
 SHORT_PROMPT_CHARS = 1536
 
 
@@ -22,7 +22,7 @@ class Prompt:
 
     Attributes:
         thinking_open: Whether the template ends the prompt with `<think>` or the like.
-        item: The item, for a simulated model.
+        item: The item, for the simulated model.
         first: The number of the first completion among all those of the item.
     """
 
@@ -34,7 +34,7 @@ class Prompt:
 
 
 def with_one_bos(tokenizer: Any, tokens: list[int]) -> list[int]:
-    """Return tokens with one BOS, where the template and the tokenizer add one each."""
+    """Return tokens with one BOS if the template and the tokenizer each added one."""
     has_two = tokens[:2] == [tokenizer.bos_token_id] * 2
     return tokens[1:] if has_two else tokens
 
@@ -44,7 +44,7 @@ def render_prompt(
     messages: Sequence[Mapping[str, str]],
     template_kwargs: Mapping[str, Any] = MappingProxyType({}),
 ) -> Prompt:
-    """Render messages as the framework's managed server does."""
+    """Render messages to a prompt, as the framework's managed server does."""
     text: str = tokenizer.apply_chat_template(
         list(messages), tokenize=False, add_generation_prompt=True, **template_kwargs
     )
@@ -58,18 +58,19 @@ class Prompts:
     def __init__(self, tokenizer: Any, template_kwargs: Mapping[str, Any]) -> None:
         # A prompt is needed twice: to see whether it leaves room, and to send it.
         @functools.lru_cache(256)
-        def rendered(*messages: tuple[tuple[str, str], ...]) -> Prompt:
+        def render_cached(*messages: tuple[tuple[str, str], ...]) -> Prompt:
             return render_prompt(tokenizer, [*map(dict, messages)], template_kwargs)
 
-        self._rendered = rendered
+        self._render_cached = render_cached
 
     def render_now(self, messages: Sequence[Mapping[str, str]]) -> Prompt:
-        """Return a prompt."""
-        return self._rendered(*(tuple(sorted(dict(each).items())) for each in messages))
+        """Render messages in this thread."""
+        keys = (tuple(sorted(dict(each).items())) for each in messages)
+        return self._render_cached(*keys)
 
     async def render(self, messages: Sequence[Mapping[str, str]]) -> Prompt:
-        """Return a prompt, rendered off the event loop where it is long."""
+        """Render messages; if they are long, in another thread."""
         if len(repr(messages)) > SHORT_PROMPT_CHARS:
             return await in_thread(self.render_now, messages)
-        await asyncio.sleep(0)  # several in a row must not add up
+        await asyncio.sleep(0)  # other tasks may run between several prompts
         return self.render_now(messages)

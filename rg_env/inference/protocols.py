@@ -1,14 +1,14 @@
 """Server protocols: routes of token ids with log-probabilities, and the chat.
 
     /v1/completions     vLLM from 0.10.2 (TRL's server is one, from TRL 1.12) and SGLang
-                        from July 2026, which take `return_token_ids`; older vLLM by
+                        from July 2026, with `return_token_ids`; older vLLM with
                         `return_tokens_as_token_ids`
     /generate, Atropos  the vLLM server of Atropos' example trainer
     /generate, SGLang   SGLang
 
-Each takes the prompt as ids, so that a trainer learns from the ids that the model was
-given. Replies are read choice by choice: those of `/generate` have an object or a list
-for every token, megabytes in all, and reading one holds the interpreter's lock.
+The routes of token ids take the prompt as ids, so that a trainer learns from the ids
+that the model was given. Replies are read choice by choice: those of `/generate` have
+an object or a list for every token, megabytes in all, and reading one holds the GIL.
 
 Source: atroposlib 0.4.0, VLLMServer and SGLangServer.
 """
@@ -28,9 +28,9 @@ from rg_env.inference.connection import bad_reply
 from rg_env.inference.prompts import Prompt
 from rg_env.reward.extraction import rejoin_thinking
 
-# Sampling that changes nothing, where a stock vLLM would follow the model's
+# Sampling without an effect. Without it, vLLM uses the model's
 # `generation_config.json`.
-NEUTRAL = {
+NEUTRAL_SAMPLING = {
     "top_k": -1,
     "min_p": 0.0,
     "repetition_penalty": 1.0,
@@ -38,7 +38,7 @@ NEUTRAL = {
     "frequency_penalty": 0.0,
 }
 
-# Reading a reply of another form raises one of these; msgspec's are of the last.
+# Errors of parsing a reply of another form; those of msgspec are ValueErrors.
 PARSE_ERRORS = AttributeError, LookupError, RecursionError, TypeError, ValueError
 
 Body = dict[str, Any]
@@ -47,9 +47,10 @@ Fields = Mapping[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Route:
-    """One way of querying.
+    """An endpoint of a server, with the format of its requests and replies.
 
     Attributes:
+        path: The path of the endpoint.
         body: Makes the body of a request from the prompt, the sampling with the fields
             of the setting `extra_body`, and the model's name.
         read: Yields the unchecked completions of a reply's body, or raises one of
@@ -61,14 +62,15 @@ class Route:
     read: Callable[[bytes, Prompt], Iterator[Completion]]
 
 
-def _with_limit(sampling: Fields, name: str) -> Body:
-    limits = ("max_tokens", "max_new_tokens", "max_completion_tokens")
-    return {name if key in limits else key: value for key, value in sampling.items()}
+def _rename_token_limit(sampling: Fields, name: str) -> Body:
+    names = ("max_tokens", "max_new_tokens", "max_completion_tokens")
+    return {name if key in names else key: value for key, value in sampling.items()}
 
 
 # -- OpenAI's completions, as vLLM and SGLang extend them ------------------------------
 
-_ID = re.compile(r"token_id:([0-9]{1,10})")  # a token whose id is wanted
+# A token as `return_tokens_as_token_ids` writes it.
+_TOKEN_ID = re.compile(r"token_id:([0-9]{1,10})")
 
 
 class _Logprobs(msgspec.Struct):
@@ -97,32 +99,38 @@ def _read_completions(body: bytes, _: Prompt) -> Iterator[Completion]:
     reply = _CHOICES.decode(body)
     for raw in reply.choices:
         choice = _CHOICE.decode(raw)
+        logprobs = choice.logprobs or _Logprobs()
         ids = choice.token_ids
-        scored = choice.logprobs or _Logprobs()
         if ids is None:
-            names = _TOKENS.decode(scored.tokens) or [None]
-            written = [_ID.fullmatch(name or "") for name in names]
-            ids = [int(each[1]) for each in written if each is not None]
-            if len(ids) < len(written):
-                raise bad_reply("the reply has no token ids")
-        if scored.token_logprobs is None:
+            ids = _ids_of_tokens(_TOKENS.decode(logprobs.tokens))
+        if logprobs.token_logprobs is None:
             raise bad_reply("the reply has no log-probabilities")
         yield Completion(
             choice.text,
             ids,
-            scored.token_logprobs,
+            logprobs.token_logprobs,
             choice.finish_reason,
             model=reply.model,
         )
+
+
+def _ids_of_tokens(tokens: list[str | None] | None) -> list[int]:
+    """Return the ids that older vLLM writes in the place of tokens."""
+    if tokens is not None:
+        matches = [_TOKEN_ID.fullmatch(token or "") for token in tokens]
+        ids = [int(match[1]) for match in matches if match is not None]
+        if len(ids) == len(tokens):
+            return ids
+    raise bad_reply("the reply has no token ids")
 
 
 def _completions_body(prompt: Prompt, sampling: Fields, model: str) -> Body:
     return {
         "model": model,
         "prompt": list(prompt.tokens),
-        **NEUTRAL,
-        **_with_limit(sampling, "max_tokens"),
-        # No token but the sampled one, which is always returned.
+        **NEUTRAL_SAMPLING,
+        **_rename_token_limit(sampling, "max_tokens"),
+        # The number of other tokens; the sampled one is always returned.
         "logprobs": 0,
         "return_token_ids": True,
         "return_tokens_as_token_ids": True,
@@ -148,18 +156,20 @@ _ATROPOS_TOKENS = msgspec.json.Decoder(list[list[dict[int, float | None]]])
 def _read_atropos(body: bytes, _: Prompt) -> Iterator[Completion]:
     reply = _ATROPOS.decode(body)
     texts = reply.text or [None] * len(reply.logprobs)
-    rows = zip(reply.logprobs, reply.finish_reasons, texts, strict=False)
-    for raw, end, text in rows:
-        firsts = [next(iter(each[0].items())) for each in _ATROPOS_TOKENS.decode(raw)]
-        ids = [token for token, _ in firsts]
-        yield Completion(text, ids, [logprob for _, logprob in firsts], end)
+    rows = zip(reply.logprobs, reply.finish_reasons, texts, strict=True)
+    for raw, reason, text in rows:
+        # The first entry of each position is the sampled token.
+        pairs = [next(iter(each[0].items())) for each in _ATROPOS_TOKENS.decode(raw)]
+        ids = [token for token, _ in pairs]
+        logprobs = [logprob for _, logprob in pairs]
+        yield Completion(text, ids, logprobs, reason)
 
 
 def _atropos_body(prompt: Prompt, sampling: Fields, model: str) -> Body:
     return {
         "prompt": {"prompt_token_ids": list(prompt.tokens)},
         "logprobs": 0,
-        **_with_limit(sampling, "max_tokens"),
+        **_rename_token_limit(sampling, "max_tokens"),
     }
 
 
@@ -201,7 +211,7 @@ def _read_sglang(body: bytes, _: Prompt) -> Iterator[Completion]:
 def _sglang_body(prompt: Prompt, sampling: Fields, model: str) -> Body:
     return {
         "input_ids": list(prompt.tokens),
-        "sampling_params": _with_limit(sampling, "max_new_tokens"),
+        "sampling_params": _rename_token_limit(sampling, "max_new_tokens"),
         "return_logprob": True,
         "return_text_in_logprobs": False,
     }
@@ -209,18 +219,18 @@ def _sglang_body(prompt: Prompt, sampling: Fields, model: str) -> Body:
 
 SGLANG = Route("/generate", _sglang_body, _read_sglang)
 
-# The order in which they are tried; the type `sglang` begins with its own.
+# The order in which the probe tries them; SGLANG comes first for the type `sglang`.
 ROUTES = (COMPLETIONS, ATROPOS, SGLANG)
 
 
-# -- a chat ----------------------------------------------------------------------------
+# -- OpenAI's chat ---------------------------------------------------------------------
 
 
 def _read_chat(body: bytes, prompt: Prompt) -> Iterator[Completion]:
     reply = json.loads(body)  # orjson rejects lone surrogates
     for choice in reply["choices"]:
-        end = choice.get("finish_reason")
-        is_truncated = end == "length"
+        reason = choice.get("finish_reason")
+        is_truncated = reason == "length"
         fields = choice["message"].items()
         message = {name: value for name, value in fields if isinstance(value, str)}
         if "refusal" in message:
@@ -232,7 +242,7 @@ def _read_chat(body: bytes, prompt: Prompt) -> Iterator[Completion]:
         # A model may use up its tokens with thinking that it does not show.
         if text is None and is_truncated:
             text = ""
-        yield Completion(text, [], None, end, model=reply.get("model"))
+        yield Completion(text, [], None, reason, model=reply.get("model"))
 
 
 def _chat_body(prompt: Prompt, sampling: Fields, model: str) -> Body:

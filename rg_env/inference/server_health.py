@@ -1,11 +1,11 @@
 """The health of one inference server, which is up or down.
 
-A server is down at the start and after failures in a row, until a probe passes. A
-single failure does not eject it, because one item may be the reason, unless the reply
-says when to try again.
+A server is down at the start and after several failures in a row, until a probe passes.
+A single failure, whose reason may be its item, ejects it only if the reply says when to
+try again.
 
-Mends B22 of docs/host_defects.md: a server that fails is ejected, and the requests that
-hang at one that is gone end, so that `Servers` sends them elsewhere.
+Mends B22 of docs/host_defects.md: a failing server is ejected. If it is gone, the
+requests that hang there end, so that `Servers` sends them elsewhere.
 """
 
 from __future__ import annotations
@@ -33,24 +33,25 @@ from rg_env.shutdown import cancel_and_wait
 
 logger = logging.getLogger(__name__)
 
-# For a few short completions, which wait behind those that the server has begun.
+# Time limit of a probe, whose short completions may wait behind many other requests.
 PROBE_WITHIN_S = 120.0
 
 EJECTED_AFTER_FAILURES = 3
 
 HEALTH_EVERY_S = 1.0
-# The requests at a server without so many answers to health checks are given up.
+# After this many health checks without an answer, the server is ejected, and its
+# requests in flight end.
 HEALTH_MISSES_IN_A_ROW = 3
 
-# The back-off of requests and probes: so much longer after each that fails.
+# The back-off of requests and probes grows by this with each failure.
 PAUSE_S = 0.5
 MAX_PAUSE_S = 10.0
 
 
 def back_off_s(tries: int, retry_after_s: float = 0.0) -> float:
-    """Return the pause before the next try, as long as the server asks for at least."""
+    """Return the pause before the next try, at least as long as the server requests."""
     pause_s = min(PAUSE_S * tries, MAX_PAUSE_S)
-    # With jitter: many environments may wait for one server.
+    # Jitter, because many environments may wait for one server.
     return max(pause_s, retry_after_s) * random.uniform(1.0, 1.25)
 
 
@@ -62,6 +63,7 @@ class WatchedServer(APIServer):
         failure: The newest failure, which says why the server is down.
         on_failure: Called with each failure, probes included.
         connection: The connections to the server.
+        check_task: The task that watches the server.
         ejections: How often it went down, the start included.
     """
 
@@ -72,7 +74,7 @@ class WatchedServer(APIServer):
         self.on_failure: Callable[[Failure], object] = lambda _: None
         self.connection = Connection(config)
         self.check_task: asyncio.Future[None] | None = None
-        self.initialized = True  # else the framework would begin another check
+        self.initialized = True  # otherwise the framework would start its own check
         self.ejections = 1
         self._failures = 0  # since the last answer or probe that passed
         self._probes = 0  # since the last answer
@@ -86,15 +88,15 @@ class WatchedServer(APIServer):
 
     @server_healthy.setter
     def server_healthy(self, _: bool) -> None:
-        pass  # the framework has no say in it
+        pass  # the framework's own verdict is ignored
 
     def note_answer(self) -> None:
-        """Count an answer: earlier failures no longer matter."""
+        """Record an answer, which ends a row of failures."""
         self._failures = 0
         self._probes = 1
 
     def note_failure(self, failure: Failure) -> None:
-        """Count a failure, which may be the fault of its request or of the server."""
+        """Count a failure of the server, and eject it after several in a row."""
         self.failure = failure
         if failure.status not in ABOUT_THE_REQUEST:
             self._failures += 1
@@ -112,18 +114,21 @@ class WatchedServer(APIServer):
         self.is_up = False
         self.ejections += 1
         if should_log(self.ejections):
-            # A server that names a time works.
+            # A server that says when to retry is healthy.
             level = logging.INFO if failure.retry_after_s else logging.WARNING
             text = "inference at %s is not used for now (%.300s)"
             logger.log(level, text, self.config.base_url, failure.text)
 
     def watch(self) -> None:
-        """Begin to watch the server, if nothing does."""
+        """Start the task that watches the server, unless it runs."""
         if self.check_task is None or self.check_task.done():
             self.check_task = asyncio.ensure_future(self.check_server_status_task())
 
     async def check_server_status_task(self, chat_completion: bool = True) -> None:
-        """Watch the server for ever: its health while it is up, else by probes."""
+        """Check the health of the server while it is up, and probe it while it is down.
+
+        Never returns; the framework calls it by this name.
+        """
         missed = 0
         while True:
             try:
@@ -132,7 +137,7 @@ class WatchedServer(APIServer):
                 else:
                     await self._probe_after_pause()
                 missed = 0
-            except Exception as error:  # noqa: BLE001 - as many as ways to be down
+            except Exception as error:  # noqa: BLE001 - any error means that it is down
                 failure = failure_of(error, *secrets_of(self.config))
                 is_gone = self.is_up or failure.symptom == NO_REPLY
                 missed += 1
@@ -141,7 +146,7 @@ class WatchedServer(APIServer):
                 elif missed >= HEALTH_MISSES_IN_A_ROW:
                     self.eject(failure)
                 if is_gone and not self.is_up:
-                    await self.connection.close()  # the requests there end
+                    await self.connection.close()  # this ends its requests
 
     async def _check_health(self) -> None:
         await asyncio.sleep(HEALTH_EVERY_S)
@@ -155,7 +160,11 @@ class WatchedServer(APIServer):
         await asyncio.wait_for(self.probe(), PROBE_WITHIN_S)
 
     async def probe(self) -> None:
-        """Find out how to query the server, and use it; raises if it cannot be used."""
+        """Find out how to query the server, and mark it as up.
+
+        Raises:
+            RequestFailedError: The server cannot be used.
+        """
         await self._find_route()
         self.is_up = True
         self._failures = 0

@@ -1,9 +1,9 @@
 """The inference servers of a run: groups of completions, and outages.
 
-Each fault of a request is a `RequestFailedError`, never a wrong answer. Until a group
-was answered, a reply that waiting cannot improve stops the start and names the setting
-at fault; later it counts as a failed request like any other, because a server may be
-replaced during a run of days.
+Each fault of a request is a `RequestFailedError`, never a wrong answer. Until the first
+answer, an error that a retry cannot fix, such as a wrong key or an unknown model, ends
+the command and names the setting. Later it is a failed request like any other, because
+a server may be replaced during a run of days.
 """
 
 from __future__ import annotations
@@ -31,31 +31,32 @@ from rg_env.shutdown import cancel_and_wait
 
 logger = logging.getLogger(__name__)
 
-# Requests for one group, each for the choices that are missing, before it failed.
+# Tries for one group; each requests the completions that are still missing.
 COMPLETION_TRIES = 3
 
-# A group that waited longer for a server could be cancelled, and its item be lost after
-# a few times; one that failed because no server is up is sampled again.
+# Shorter than the framework's limit for a group (`worker_timeout`): a cancelled group
+# costs its item a try, and one that fails because no server is up does not.
 MAX_WAIT_FOR_SERVER_S = 60.0
 
-# By chance in between, so that all that wait do not query at one moment.
+# Random in this range, so that waiting requests do not all go out at once.
 CHECK_FOR_SERVER_S = (0.05, 0.2)
 
-# An outage is logged from here on, and failures are no longer the fault of an item.
+# After this time without an answer, an outage is logged, and failures are no longer the
+# fault of an item.
 OUTAGE_AFTER_S = 3.0
 
 OUTAGE_CHECK_EVERY_S = 1.0
-OUTAGE_SAY_AGAIN_S = 60.0
+OUTAGE_LOG_EVERY_S = 60.0
 
 
 @dataclasses.dataclass
 class Outage:
-    """No request has been answered since one failed, or since no server is up.
+    """A period without an answer, from a failed request or since no server is up.
 
     Attributes:
+        log_at_s: Its duration when it is logged next.
         began_s: When it began, on the monotonic clock.
-        failed: The groups that have failed since.
-        log_at_s: How long it will have lasted when it is logged next.
+        failed: The number of groups that have failed since.
     """
 
     log_at_s: float
@@ -69,12 +70,12 @@ class Outage:
 
 
 class Servers:
-    """The servers of a run; clients that are not ours are not used.
+    """The servers of a run; only our own clients are used.
 
     Attributes:
-        gave_up: Set once it is time to end.
-        outage: The outage; None after an answer.
-        waiting: Requests that wait for a server.
+        gave_up: Set when no more requests should be made.
+        outage: The current outage; None after an answer.
+        waiting: The number of requests that wait for a server.
         failures_by_kind: Failed requests, retried ones included, by kind.
     """
 
@@ -85,12 +86,12 @@ class Servers:
         self.outage: Outage | None = None
         self.waiting = 0
         self._give_up_after_s: float | None = None
-        self._watching: asyncio.Task[None] | None = None
+        self._watch_task: asyncio.Task[None] | None = None
         self._has_answered = False
-        self._starting: asyncio.Task[Any] | None = None
+        self._command: asyncio.Task[Any] | None = None
         self._refusal: SettingError | None = None
         for client in self.clients:
-            client.on_failure = partial(self._end_start_if_refused, client)
+            client.on_failure = partial(self._end_command_if_refused, client)
             client.tokenizer = client.tokenizer or tokenizer
 
     @property
@@ -98,7 +99,7 @@ class Servers:
         return ", ".join(client.config.base_url for client in self.clients)
 
     def require_tokens(self) -> None:
-        """Query for token ids and log-probabilities alone, as a trainer needs them."""
+        """Query only for token ids with log-probabilities, as a trainer needs them."""
         for client in self.clients:
             client.needs_tokens = True
 
@@ -119,7 +120,7 @@ class Servers:
         sampling: Sampling,
         on_reply: Callable[[], None] | None = None,
     ) -> list[Completion]:
-        """Sample exactly `n` completions of one prompt, of at most `max_tokens` each.
+        """Sample exactly `n` completions of one prompt.
 
         `on_reply` is called when a reply has come, before it is read.
 
@@ -129,39 +130,33 @@ class Servers:
         if not self.clients:
             raise RunError("with testing=True there is no inference server to query")
         usable: list[Completion] = []
-        for tries_left in reversed(range(COMPLETION_TRIES)):
+        for tries in range(1, COMPLETION_TRIES + 1):
             try:
-                client = await self._server_that_is_up(sampling.split)
+                client = await self._free_server(sampling.split)
                 missing = n - len(usable)
-                some = await client.complete(prompt, missing, sampling, on_reply)
-                usable += [each for each in some if each.unusable is None]
-                if len(usable) >= n:
-                    break
-                whys = (each.unusable for each in some if each.unusable)
-                why = next(whys, Failure(UNUSABLE, "fewer were returned"))
-                text = f"{len(usable)} of {n} usable completions ({why.text})"
-                failure = dataclasses.replace(why, text=text)
+                completions = await client.complete(prompt, missing, sampling, on_reply)
             except RequestFailedError as error:
                 failure = error.failure
+            else:
+                usable += [each for each in completions if each.unusable is None]
+                if len(usable) >= n:
+                    self._note_answer()
+                    return usable[:n]
+                failure = _shortage(completions, f"{len(usable)} of {n}")
             self.failures_by_kind[failure.kind] += 1
-            if not tries_left or self.gave_up.is_set():
-                self._note_failed(failure)
-                raise RequestFailedError(failure)
-            failed = 0 if self.outage is None else self.outage.failed
-            await self._pause(back_off_s(COMPLETION_TRIES - tries_left + failed))
-        self._note_answer()
-        for each in usable:
-            if len(each.tokens) > sampling.max_tokens:  # the server did not keep to it
-                each.tokens = each.tokens[: sampling.max_tokens]
-                each.logprobs = each.logprobs and each.logprobs[: sampling.max_tokens]
-                each.finish_reason = "length"
-        return usable[:n]
+            if self.gave_up.is_set():
+                break
+            if tries < COMPLETION_TRIES:
+                failed_groups = 0 if self.outage is None else self.outage.failed
+                await self._pause(back_off_s(tries + failed_groups))
+        self._note_failed(failure)
+        raise RequestFailedError(failure)
 
-    async def _server_that_is_up(self, split: str) -> Client:
-        """Return the server with the most places, once one is up."""
+    async def _free_server(self, split: str) -> Client:
+        """Wait for a server that is up; return that with the most free slots."""
 
-        def places(client: Client) -> int:
-            return client.places(split)._value
+        def free_slots(client: Client) -> int:
+            return client.request_slots(split)._value
 
         ends_s = time.monotonic() + MAX_WAIT_FOR_SERVER_S
         self.waiting += 1
@@ -169,13 +164,13 @@ class Servers:
             while not self.gave_up.is_set() and time.monotonic() < ends_s:
                 up = [client for client in self.clients if client.server_healthy]
                 if up:
-                    return max(up, key=places)
+                    return max(up, key=free_slots)
                 await self._pause(random.uniform(*CHECK_FOR_SERVER_S))
         finally:
             self.waiting -= 1
-        why = self.clients[0].failure
-        text = f"no server is up: {why.text}"
-        raise RequestFailedError(Failure("NoServerError", text, why.symptom))
+        failure = self.clients[0].failure
+        text = f"no server is up: {failure.text}"
+        raise RequestFailedError(Failure("NoServerError", text, failure.symptom))
 
     async def _pause(self, pause_s: float) -> None:
         with contextlib.suppress(asyncio.TimeoutError):
@@ -183,11 +178,15 @@ class Servers:
 
     def _note_failed(self, failure: Failure) -> None:
         """Count a group that has failed, and log it or the outage."""
-        self._check_outage(failure).failed += 1
+        self._note_outage(failure).failed += 1
         count = self.failures_by_kind[failure.kind]
         if not self.is_down and should_log(count):
-            text = "%s; %d requests failed so (%s)"
-            logger.warning(text, failure.at(self._urls), count, failure.kind)
+            logger.warning(
+                "%s; %d requests failed so (%s)",
+                failure.at(self._urls),
+                count,
+                failure.kind,
+            )
 
     def _note_answer(self) -> None:
         """End the outage."""
@@ -199,34 +198,42 @@ class Servers:
     # -- the start ---------------------------------------------------------------------
 
     async def run_command(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run a command; a `SettingError` if a server rejects the probe for good."""
-        self._starting = asyncio.current_task()
+        """Run a command.
+
+        Raises:
+            SettingError: Before the first answer, a server refused a request for a
+                reason that a retry cannot fix.
+        """
+        self._command = asyncio.current_task()
         try:
             await work
         except asyncio.CancelledError:
-            # It was not us, but a signal for example.
+            # Cancelled by somebody else, such as a signal.
             if self._refusal is None:
                 raise
             raise self._refusal from None
         finally:
-            self._starting = None
+            self._command = None
 
-    def _end_start_if_refused(self, client: Client, failure: Failure) -> None:
-        """End the start if the next request has to fail as well."""
-        if self._has_answered or self._starting is None or self._refusal is not None:
+    def _end_command_if_refused(self, client: Client, failure: Failure) -> None:
+        """End a command that has no answer yet, if a retry cannot help."""
+        if self._has_answered or self._command is None or self._refusal is not None:
             return
         if failure.setting is not None:
-            verb = " says" if failure.status else ":"
-            text = f"{client.config.base_url}{verb} {failure.text}"
-            self._refusal = SettingError(f"{failure.setting}: {text}")
+            server = client.config.base_url
+            if failure.status is None:
+                text = f"{failure.setting}: {server}: {failure.text}"
+            else:
+                text = f"{failure.setting}: {server} says {failure.text}"
+            self._refusal = SettingError(text)
             self.gave_up.set()
-            self._starting.cancel()
+            self._command.cancel()
 
     # -- outages -----------------------------------------------------------------------
 
     @property
     def is_down(self) -> bool:
-        """Whether no server is up, or none has answered for long."""
+        """Whether no server is up, or none has answered for `OUTAGE_AFTER_S`."""
         is_long = self.outage is not None and self.outage.lasted_s >= OUTAGE_AFTER_S
         return is_long or self._are_all_down
 
@@ -235,47 +242,61 @@ class Servers:
         return bool(self.clients) and not any(client.is_up for client in self.clients)
 
     def start(self, request: ProbeRequest, *, give_up_after_s: float | None) -> None:
-        """Probe with a request from now on; of a command, begin at once.
+        """Use a request as the probe, and watch for outages.
 
-        `gave_up` is set after so many seconds without an answer while requests fail.
+        Inside a command, the servers are probed at once. `gave_up` is set if requests
+        fail for `give_up_after_s` without an answer.
         """
         self._give_up_after_s = give_up_after_s
         for client in self.clients:
             client.probe_request = request
-            if self._starting is not None:
+            if self._command is not None:
                 client.watch()
-        self._watching = asyncio.create_task(self._watch())
+        self._watch_task = asyncio.create_task(self._watch())
 
     async def close(self) -> None:
         """Stop watching and close the clients; may be called twice."""
-        await cancel_and_wait([self._watching])
+        await cancel_and_wait([self._watch_task])
         for client in self.clients:
             await client.close()
 
     async def _watch(self) -> None:
         while not self.gave_up.is_set():
             await self._pause(OUTAGE_CHECK_EVERY_S)
-            # Requests that wait for a server report nothing.
+            # Requests that wait for a server do not fail, so nothing else notices it.
             if self._are_all_down:
-                self._check_outage(self.clients[0].failure)
-        for client in self.clients:  # the requests that hang need not be waited for
+                self._note_outage(self.clients[0].failure)
+        for client in self.clients:  # this ends the requests that hang
             await client.connection.close()
 
-    def _check_outage(self, why: Failure) -> Outage:
-        """Log the beginning of an outage, that it goes on, and the giving up."""
-        self.outage = outage = self.outage or Outage(OUTAGE_AFTER_S)
+    def _note_outage(self, failure: Failure) -> Outage:
+        """Begin an outage, or log that it goes on; return it."""
+        outage = self.outage or Outage(log_at_s=OUTAGE_AFTER_S)
+        self.outage = outage
         limit_s = self._give_up_after_s
-        said = why.at(self._urls)
-        limit = "" if limit_s is None else f" {limit_s:g} s (env.give_up_after_s)"
         if limit_s is not None and outage.lasted_s >= limit_s:
-            logger.error("%s; giving up after%s", said, limit)
+            text = "%s; giving up after %g s (env.give_up_after_s)"
+            logger.error(text, failure.at(self._urls), limit_s)
             self.gave_up.set()
         elif outage.lasted_s >= outage.log_at_s:
-            outage.log_at_s += OUTAGE_SAY_AGAIN_S
-            # At a start it is normal: programs are started in any order.
-            level = logging.ERROR if self._has_answered else logging.WARNING
-            text = "%s; %d requests wait; trying again%s"
-            if why.symptom == NO_REPLY:
-                text += "; start the server or set --openai.base_url"
-            logger.log(level, text, said, self.waiting, limit and f" for{limit}")
+            outage.log_at_s += OUTAGE_LOG_EVERY_S
+            self._log_outage(failure)
         return outage
+
+    def _log_outage(self, failure: Failure) -> None:
+        # Before the first answer it is normal: programs are started in any order.
+        level = logging.ERROR if self._has_answered else logging.WARNING
+        text = f"{failure.at(self._urls)}; {self.waiting} requests wait; trying again"
+        if self._give_up_after_s is not None:
+            text += f" for {self._give_up_after_s:g} s (env.give_up_after_s)"
+        if failure.symptom == NO_REPLY:
+            text += "; start the server or set --openai.base_url"
+        logger.log(level, "%s", text)
+
+
+def _shortage(completions: list[Completion], usable: str) -> Failure:
+    """Return the failure of a reply after which only some completions are usable."""
+    failures = (each.unusable for each in completions if each.unusable is not None)
+    failure = next(failures, Failure(UNUSABLE, "fewer were returned"))
+    text = f"{usable} usable completions ({failure.text})"
+    return dataclasses.replace(failure, text=text)

@@ -86,7 +86,7 @@ async def test_a_connection_serves_many_requests_and_over_100_are_open():
         await asyncio.gather(*asking)
 
 
-ONE = Sampling(500, 1.0, 1.0, "train")
+ONE = Sampling(99_999, 1.0, 1.0, "train")
 
 
 async def test_the_next_request_goes_out_before_a_reply_is_read(monkeypatch):

@@ -58,10 +58,10 @@ def test_an_end_of_the_servers_making_leaves_half_a_completion(end, word):
     ("ids", "logprobs", "why"),
     [
         ([], [], "no token"),
-        ([5], [], "log-probability that is no number, or none"),
-        ([5, 6], [-1.0, None], "log-probability that is no number"),
-        ([5, 6], [-1.0], "log-probability that is no number, or none"),
-        ([5], [float("nan")], "log-probability that is no number"),
+        ([5], [], "a log-probability is missing"),
+        ([5, 6], [-1.0, None], "a log-probability is missing"),
+        ([5, 6], [-1.0], "a log-probability is missing"),
+        ([5], [float("nan")], "a log-probability is missing or not finite"),
         ([5, 6], [-1.0, 5.0], "a log-probability above 0 (5)"),
         ([5, 1_000_000], [-1.0, -1.0], "the tokenizer does not have (1000000)"),
         ([5, -1], [-1.0, -1.0], "the tokenizer does not have (-1)"),
@@ -148,10 +148,10 @@ def completions(*replies, **how):
     return sampled(vllm(lambda body: left.pop(0)), **how)
 
 
-def chatted(*replies, n=2):
+def chatted(*replies, **how):
     """Sample once from an endpoint that chats."""
     left = [{"choices": choices} for choices in replies]
-    return sampled(openai_endpoint(lambda body: left.pop(0)), "openai", n)
+    return sampled(openai_endpoint(lambda body: left.pop(0)), "openai", **how)
 
 
 def said(message, end="stop"):
@@ -179,7 +179,12 @@ def test_a_completion_that_is_too_long_is_cut_and_counts_as_truncated():
     made = completions(vllm_reply(["word " * 100] * 2), max_tokens=10)
     for completion in made:
         assert len(completion.tokens) == len(completion.logprobs) == 10
-        assert completion.finish_reason == "length"
+        assert completion.finish_reason == "length" and len(completion.text) < 99
+
+
+def test_a_chat_is_whole_however_many_tokens_our_tokenizer_counts():
+    (made,) = chatted([said(SAID)], n=1, max_tokens=1)
+    assert (made.text, made.finish_reason) == (RIGHT, "stop")
 
 
 SAID = {"content": RIGHT}

@@ -34,6 +34,7 @@ ATROPOS = [
     b'{"logprobs": [[[{"5": NaN}]]], "finish_reasons": ["stop"]}',
     b'{"logprobs": [[[{"five": -0.1}]]], "finish_reasons": ["stop"]}',
     b'{"logprobs": [[[]]], "finish_reasons": ["stop"]}',
+    b'{"logprobs": [[[{"5": -0.1}]]], "finish_reasons": []}',
 ]
 SGLANG = [
     *(b'{"error": "no"}', b'[{"text": "a"}]', b'[{"meta_info": {"finish_reason": 1}}]'),
@@ -75,6 +76,8 @@ def test_what_a_stock_vllm_has_said_is_read(name):
 
 def test_ids_that_are_written_as_tokens_are_the_same():
     _, reply = recorded("ids")
+    none = {"tokens": [], "token_logprobs": []}
+    reply["choices"][-1] |= {"token_ids": [], "logprobs": none}
     read = read_completions(encoded(reply))
     for sent in reply["choices"]:
         del sent["token_ids"]
