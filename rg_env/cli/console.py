@@ -1,7 +1,8 @@
 """The console command, and the message and the exit status of an error that ends it.
 
-A user sees a traceback only for a defect, of ours or of a program that subclasses the
-environment. With -v (`--env.debug_logging true`), all errors show their tracebacks.
+A user sees a traceback only for a defect, of this project or of a program that
+subclasses the environment. With -v (`--env.debug_logging true`), all errors show their
+tracebacks.
 """
 
 from __future__ import annotations
@@ -30,25 +31,25 @@ from rg_env.errors import (
 logger = logging.getLogger(__name__)
 
 DEFECT = (
-    "this is a defect ({kind}); unless a file of your own is the last one in the lines"
-    f" above, please report it where you have {installation.PROJECT} from, with the"
-    " command and them"
+    "this is a defect ({error}); unless the last file above is your own, please report"
+    " it with the command and the lines above, where you got"
+    f" {installation.PROJECT}"
 )
 
-FOREIGN = ("aiohttp", "requests", "wandb")
+SERVICE_PACKAGES = ("aiohttp", "requests", "wandb")
 """Packages with exceptions about the network and services."""
 
-_PLACE = re.compile(r'File "([^"]+)", line (\d+)')
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 def main() -> NoReturn:
     """Run the command line, and end the process with its status.
 
-    The class of environments takes seconds to import and needs the framework, so only
-    the commands that use it do. Until a command runs, Ctrl-C ends the process: raised
-    in an import, it would leave libraries half done.
+    Importing the environment takes seconds and needs the framework, so only the
+    commands that use it do. Until a command runs, Ctrl-C ends the process; an exception
+    within an import would leave libraries half initialized.
     """
-    catch_the_rest()
+    install_exception_hooks()
     installation.check(installation.CORE)
     from rg_env import shutdown
 
@@ -59,60 +60,69 @@ def main() -> NoReturn:
 
 
 def env_class() -> Any:
-    """Return the class of environments by its name, not that of `__main__`."""
+    """Import the class of environments; `__main__` may have a second copy of it."""
     return import_module("reasoning_gym_environment").ReasoningGymEnv
 
 
 # -- errors ----------------------------------------------------------------------------
 
 
-def end(error: BaseException, extra: str = installation.ALL) -> int:
+def report_error(error: BaseException, extra: str = installation.ALL) -> int:
     """Print the error that ended a command, and return the exit status.
 
     `extra` has the packages of the command.
 
     Example:
-        >>> end(SettingError("-1 is not allowed", "env.seed"))
+        >>> report_error(SettingError("-1 is not allowed", "env.seed"))
         2
     """
     if isinstance(error, BrokenPipeError):  # the reader of the output has gone
         return 128 + signal.SIGPIPE
-    status, sentence = _outcome(error, extra)
-    trace = getattr(error, "detail", "") if sentence is None else ""
-    if sentence is None or _shows_all():
-        sys.stderr.write(trace or "".join(traceback.format_exception(error)))
+    status, sentence = _status_and_sentence(error, extra)
+    remote_trace = getattr(error, "detail", "") if sentence is None else ""
+    if sentence is None or _shows_tracebacks():
+        sys.stderr.write(remote_trace or "".join(traceback.format_exception(error)))
     if sentence is None:
-        kind = str(error) if trace else f"{type(error).__name__}: {error}"
-        sentence = DEFECT.format(kind=on_one_line(kind, MAX_SHOWN_CHARS))
+        text = str(error) if remote_trace else f"{type(error).__name__}: {error}"
+        sentence = DEFECT.format(error=on_one_line(text, MAX_SHOWN_CHARS))
     print(f"error: {printable(sentence)}", file=sys.stderr, flush=True)
     return status
 
 
-def catch_the_rest() -> None:
-    """Handle exceptions that reach no command in the same way.
+def install_exception_hooks() -> None:
+    """Report exceptions that reach no command as those of a command are.
 
     They are raised before a command begins, in threads, in destructors, and in tasks
     that are not awaited. Only a process that runs a single command may call this.
     """
-    sys.excepthook = _end_at_import
+    sys.excepthook = _on_uncaught
     sys.unraisablehook = lambda hooked: logger.debug("ignored: %r", hooked.exc_value)
-    threading.excepthook = lambda hooked: hooked.exc_value and end(hooked.exc_value)
-    logging.getLogger("asyncio").addFilter(_is_defect)
+    threading.excepthook = _on_uncaught_in_thread
+    logging.getLogger("asyncio").addFilter(_should_log)
 
 
-def _is_defect(record: logging.LogRecord) -> bool:
-    """Return whether a task ended with a defect; its command reports other errors."""
-    error = record.exc_info[1] if record.exc_info else None
-    return error is None or _shows_all() or _outcome(error)[1] is None
-
-
-def _end_at_import(kind: Any, error: BaseException, trace: Any) -> NoReturn:
+def _on_uncaught(kind: Any, error: BaseException, trace: Any) -> NoReturn:
     if issubclass(kind, KeyboardInterrupt):
         raise SystemExit(128 + signal.SIGINT)
-    raise SystemExit(end(error))
+    raise SystemExit(report_error(error))
 
 
-def _outcome(
+def _on_uncaught_in_thread(hooked: threading.ExceptHookArgs) -> None:
+    # A thread may end itself with sys.exit().
+    if hooked.exc_value and not isinstance(hooked.exc_value, SystemExit):
+        report_error(hooked.exc_value)
+
+
+def _should_log(record: logging.LogRecord) -> bool:
+    """Drop a line about a task's error that its command reports, too."""
+    error = record.exc_info[1] if record.exc_info else None
+    if error is None or _shows_tracebacks():
+        return True
+    _, sentence = _status_and_sentence(error)
+    return sentence is None
+
+
+def _status_and_sentence(
     error: BaseException, extra: str = installation.ALL
 ) -> tuple[int, str | None]:
     """Return the exit status and the sentence of an error, None for a defect."""
@@ -122,30 +132,32 @@ def _outcome(
     if is_import and (sentence := installation.explain(error, extra)):
         return EXIT_REFUSED, sentence
     if isinstance(error, RunError):
-        return error.exit_status, _of_worker(error) if error.detail else error.sentence
+        sentence = _worker_sentence(error) if error.detail else error.sentence
+        return error.exit_status, sentence
     if isinstance(error, MemoryError):
         return EXIT_FAILED, "the machine's memory is full; end other programs"
     package = type(error).__module__.partition(".")[0]
-    if package in FOREIGN:
+    if package in SERVICE_PACKAGES:
         return EXIT_FAILED, f"{package} failed ({type(error).__name__}: {error})"
     return EXIT_FAILED, str(error) if isinstance(error, OSError) else None
 
 
-def _of_worker(error: RunError) -> str | None:
+def _worker_sentence(error: RunError) -> str | None:
     """Return the sentence of an error in a worker, None for a defect of ours."""
     kind, _, text = str(error).partition(": ")
     if kind == "MemoryError":
         return "a worker's memory is full; raise env.worker_memory_mb"
     if kind == "OwnTaskError":  # by name, because its module is slow to import
         return f"a task of your own failed ({text})"
-    file, line = (_PLACE.findall(error.detail) or [("", "")])[-1]
-    _, in_library, place = file.rpartition("/reasoning_gym/")
+    frames = _FRAME.findall(error.detail)
+    file, line = frames[-1] if frames else ("", "")
+    _, in_library, path = file.rpartition("/reasoning_gym/")
     if not in_library:
         return None
-    return f"reasoning-gym failed ({error}, at reasoning_gym/{place}:{line})"
+    return f"reasoning-gym failed ({error}, at reasoning_gym/{path}:{line})"
 
 
-def _shows_all() -> bool:
+def _shows_tracebacks() -> bool:
     return logging.getLogger("rg_env").isEnabledFor(logging.DEBUG)
 
 

@@ -140,10 +140,12 @@ def main(env_cls: Any, argv: Sequence[str]) -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as error:
-        return console.end(SettingError(f"command line: {error.format_message()}"))
+        return console.report_error(
+            SettingError(f"command line: {error.format_message()}")
+        )
     except Exception as error:  # noqa: BLE001 - each error becomes a sentence here
         name = argv[0] if argv else ""
-        return console.end(error, EXTRAS.get(name, installation.ALL))
+        return console.report_error(error, EXTRAS.get(name, installation.ALL))
 
 
 # -- parts of the commands -------------------------------------------------------------

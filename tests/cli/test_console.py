@@ -52,7 +52,7 @@ SENTENCES = [
 
 @pytest.mark.parametrize(("error", "status", "expected"), SENTENCES)
 def test_what_is_no_defect_is_one_sentence(error, status, expected, capsys):
-    assert console.end(error) == status
+    assert console.report_error(error) == status
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.startswith(f"error: {expected}")
@@ -86,19 +86,19 @@ def raised(error):
     "error", [KeyError("a"), JobError("KeyError", "'a'", TRACEBACK + IN_OURS)]
 )
 def test_a_defect_is_its_traceback_and_where_to_report_it(error, capsys):
-    assert console.end(raised(error)) == 1
+    assert console.report_error(raised(error)) == 1
     printed = capsys.readouterr().err
     assert printed.startswith(TRACEBACK)
     last = printed.splitlines()[-1]
     assert last.startswith("error: this is a defect (KeyError: 'a')")
-    assert f"please report it where you have {REPO_ROOT} from" in last
+    assert last.endswith(f"where you got {REPO_ROOT}")
 
 
 LEFT_ALONE = """
-import asyncio, threading
+import asyncio, sys, threading
 from rg_env.cli import console
 from rg_env.inference.connection import Failure, RequestFailedError
-console.catch_the_rest()
+console.install_exception_hooks()
 async def fail(): raise RequestFailedError(Failure("gone", "gone"))
 async def run():
     task = asyncio.ensure_future(fail())
@@ -108,9 +108,10 @@ class Dies:
     def __del__(self): raise KeyError("x")
 asyncio.run(run())
 Dies()
-thread = threading.Thread(target=lambda: open("/no/such/file"))
-thread.start()
-thread.join()
+for work in (sys.exit, lambda: open("/no/such/file")):
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
 raise OSError(28, "No space left on device")
 """
 
