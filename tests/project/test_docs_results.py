@@ -57,7 +57,7 @@ def test_the_documented_metrics_are_those_of_the_code():
 
 def test_the_documented_events_are_those_of_the_code():
     env = build_env()
-    env._servers.kinds[refusal(503, b"").kind] += 1
+    env._servers.failures_by_kind[refusal(503, b"").kind] += 1
     counted = set(re.findall(r'events\["(\w+)"\]', text_of(*SOURCES)))
     names = " ".join(env._events())
     names = names.replace("_status_503", "_<kind>")
