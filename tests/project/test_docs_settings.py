@@ -44,7 +44,7 @@ def built(path):
     """Return the settings of the environment, and of the servers, of a file."""
     command = run_commands.serve(ReasoningGymEnv)
     values = command.make_context("serve", ["--config", str(path)]).params
-    return command.read(values).over(command.defaults)
+    return command.read(values).merged_with(command.defaults)
 
 
 @pytest.mark.parametrize("path", SETTINGS_FILES, ids=name_of)
