@@ -151,7 +151,7 @@ def main(env_cls: Any, argv: Sequence[str]) -> int:
 # -- parts of the commands -------------------------------------------------------------
 
 
-def at_once(
+def eager_flag(
     names: str, text: str, act: Callable[[click.Context], object]
 ) -> click.Option:
     """Return a flag that calls `act` before the other options are parsed."""
@@ -174,7 +174,7 @@ class Command(click.Command):
         super().__init__(*args, **kwargs)
         log_more = lambda _: logs.set_own_level(logging.DEBUG)  # noqa: E731
         text = "Log more, with tracebacks"
-        self.params.append(at_once("-v --verbose", text, log_more))
+        self.params.append(eager_flag("-v --verbose", text, log_more))
 
 
 def loaded(env_cls: Any) -> Any:

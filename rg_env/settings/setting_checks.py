@@ -44,20 +44,20 @@ class Affects(enum.Enum):
     EVAL_COMPLETIONS = enum.auto()  # requests for evaluation items
 
 
-def kinds(annotation: Any) -> Iterator[Any]:
+def types_in(annotation: Any) -> Iterator[Any]:
     """Yield the types in an annotation.
 
     Example:
-        >>> list(kinds(list[int] | None))
+        >>> list(types_in(list[int] | None))
         [<class 'list'>, <class 'NoneType'>]
     """
     parts = typing.get_args(annotation)
     origin = typing.get_origin(annotation)
     if origin is Annotated:
-        yield from kinds(parts[0])
+        yield from types_in(parts[0])
     elif origin in (typing.Union, types.UnionType):
         for part in parts:
-            yield from kinds(part)
+            yield from types_in(part)
     else:
         yield annotation if origin in (None, typing.Literal) else origin
 
@@ -121,7 +121,7 @@ class CheckedModel(BaseModel):
     def _is_no_flag(cls, value: object, info: ValidationInfo) -> object:
         """Refuse true and false for a number; pydantic would take them for 1 and 0."""
         annotation = cls.model_fields[str(info.field_name)].annotation
-        if isinstance(value, bool) and bool not in kinds(annotation):
+        if isinstance(value, bool) and bool not in types_in(annotation):
             raise ValueError(unexpected(value, "no true or false"))
         return value
 
