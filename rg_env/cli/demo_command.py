@@ -1,4 +1,4 @@
-"""`demo`: a whole run on this machine, with a simulated model and trainer.
+"""`demo`: a complete run on this machine.
 
 The Atropos API, the environment and HTTP are real. The model is simulated, and the
 trainer is a stand-in that trains nothing.
@@ -15,32 +15,31 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rg_env import shutdown
-from rg_env.cli.main import loaded, option
+from rg_env.cli.main import load_class, option
 from rg_env.cli.options import ExplicitSettings, SettingsCommand, options
+from rg_env.errors import EXIT_FAILED
 from rg_env.installation import TOKENIZER_FOLDER
 from rg_env.places import check_writable
+from rg_env.reward.extraction import FORMAT_FAILURES
 from rg_env.settings.environment_settings import DATA_DUMPS
 from rg_env.settings.program_settings import SIMULATED
 
 if TYPE_CHECKING:
     from rg_env.demo.stand_in_trainer import StandInTrainer
 
-GROUP_SIZE = 8
-BATCH_SIZE = 64
-MAX_TOKENS = 4096
 SETTINGS = {
     "tokenizer_name": str(TOKENIZER_FOLDER),
     "use_wandb": False,
-    "group_size": GROUP_SIZE,
-    "batch_size": BATCH_SIZE,
-    "max_token_length": MAX_TOKENS,
+    "group_size": 8,
+    "batch_size": 64,
+    "max_token_length": 4096,
     "steps_per_eval": 0,
     "min_batch_allocation": None,
     "dump_rollouts": True,
     "dump_failed_rollouts": True,
     "rollout_save_score_threshold": 0.0,  # the report shows every group
 }
-LINE_EVERY_S = 3.0
+PROGRESS_EVERY_S = 3.0
 
 
 @options(
@@ -51,16 +50,17 @@ LINE_EVERY_S = 3.0
 @option("--steps", click.IntRange(1), 12, "Number of batches the trainer takes")
 @option("--dumps", click.Path(), str(DATA_DUMPS), "Folder of the dump files")
 def demo(
-    command: SettingsCommand, given: ExplicitSettings, steps: int, dumps: str
+    command: SettingsCommand, explicit: ExplicitSettings, steps: int, dumps: str
 ) -> int:
     """Run the real Atropos API and the real environment over all tasks.
 
     The model is simulated, and the trainer is a stand-in that trains nothing. It needs
-    no GPU, no account and no network. The status is 0 only if groups were delivered.
+    no GPU, no account and no network. The status is 0 only if groups were delivered,
+    all of them valid, and no rollout is left in flight.
     """
     check_writable("--dumps", Path(dumps), is_folder=True)
-    env_cls = loaded(command.env_cls)
-    config, servers = given.merged_with(command.defaults_of(env_cls))
+    env_cls = load_class(command.env_cls)
+    config, servers = explicit.merged_with(command.defaults_of(env_cls))
     model = servers[0].model_copy(update={"base_url": SIMULATED})
     changes = {**SETTINGS, "total_steps": steps, "data_dumps_dir": dumps}
     return shutdown.run(_demo(env_cls, config.model_copy(update=changes), model))
@@ -78,16 +78,16 @@ async def _demo(env_cls: Any, config: Any, model: Any) -> int:
         trainer = StandInTrainer(
             TrainerConfig(
                 api_url=api,
-                batch_size=BATCH_SIZE,
-                group_size=GROUP_SIZE,
-                max_token_len=MAX_TOKENS,
+                batch_size=config.batch_size,
+                group_size=config.group_size,
+                max_token_len=config.max_token_length,
                 num_steps=config.total_steps,
             )
         )
         print("Setting up the environment over all tasks ...", flush=True)
-        # Progress of dump files would hide that of the demo.
+        # Lines about dump files would hide the progress of the demo.
         logging.getLogger("rg_env.run.dumps").setLevel(logging.WARNING)
-        # The simulated policy writes invalid answers on purpose, and the report counts
+        # The simulated model writes invalid answers on purpose, and the report counts
         # them, so warnings about them are hidden.
         logging.getLogger("rg_env.run.metrics").setLevel(logging.ERROR)
         try:
@@ -97,9 +97,10 @@ async def _demo(env_cls: Any, config: Any, model: Any) -> int:
             _write_report(env, Path(config.data_dumps_dir))
     counts = trainer.counts
     if counts.invalid_groups:
-        print(f"{counts.invalid_groups} groups no trainer takes: {counts.faults}")
-    has_passed = counts.groups and not counts.invalid_groups
-    return int(not has_passed or bool(env.metrics.ledger.in_flight))
+        print(f"{counts.invalid_groups} groups are invalid: {counts.faults}")
+    if counts.groups and not counts.invalid_groups and not env.metrics.ledger.in_flight:
+        return 0
+    return EXIT_FAILED
 
 
 async def _run(env: Any, trainer: StandInTrainer) -> None:
@@ -107,25 +108,24 @@ async def _run(env: Any, trainer: StandInTrainer) -> None:
 
     async def watch() -> None:
         while True:
-            await asyncio.sleep(LINE_EVERY_S)
+            await asyncio.sleep(PROGRESS_EVERY_S)
             print(_progress(env, trainer), flush=True)
 
-    parts = (trainer.run(env.config.total_steps), env.env_manager(), watch())
-    tasks = [asyncio.create_task(part) for part in parts]
+    programs = (trainer.run(env.config.total_steps), env.env_manager())
+    work = [asyncio.create_task(program) for program in programs]
+    watching = asyncio.create_task(watch())
     try:
-        done, _ = await asyncio.wait(tasks[:2], return_when=asyncio.FIRST_EXCEPTION)
+        done, _ = await asyncio.wait(work, return_when=asyncio.FIRST_EXCEPTION)
     finally:
         # Each is cancelled once; the environment then shuts down.
-        for task in tasks:
+        for task in (*work, watching):
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*work, watching, return_exceptions=True)
     for task in done:
         task.result()
 
 
 def _progress(env: Any, trainer: StandInTrainer) -> str:
-    from rg_env.reward.extraction import FORMAT_FAILURES
-
     counts = trainer.counts
     outcomes = env.metrics.outcomes
     scored = outcomes.total()
@@ -141,10 +141,10 @@ def _write_report(env: Any, folder: Path) -> None:
     """Print the dump files of a run, and write a report about them and its metrics."""
     from rg_env.results.report import report_of  # slow, because it imports polars
 
-    run = env.run_uuid
-    dumps = sorted(folder.rglob(f"*_{run}_*.jsonl"))
+    run_uuid = env.run_uuid
+    dumps = sorted(folder.rglob(f"*_{run_uuid}_*.jsonl"))
     files = "\n".join(f"  {os.path.relpath(path)}" for path in dumps)
     print(f"\nDump files, one group a line:\n{files}")
-    out = folder / f"demo_{run}"
+    out = folder / f"demo_{run_uuid}"
     if page := report_of(dumps, out, title="Groups of the demo"):
         print(f"Open them in a browser:\n  {os.path.relpath(page)}")

@@ -13,7 +13,7 @@ import click
 
 from rg_env.adapters import files
 from rg_env.cli.main import (
-    HELP_NAMES,
+    CONTEXT_SETTINGS,
     Number,
     command,
     flag,
@@ -62,7 +62,7 @@ def _card(settings: Mapping[str, Any]) -> dict[str, Any]:
 @option("--format form", click.Choice(["jsonl", "parquet", "verl"]), "jsonl", FORMAT)
 def items(
     command: SettingsCommand,
-    given: ExplicitSettings,
+    explicit: ExplicitSettings,
     number: int,
     out: Path,
     form: Any,
@@ -71,8 +71,8 @@ def items(
 
     Questions are not repeated; the evaluation items are a separate split.
     """
-    settings, _ = given.merged_with(command.defaults)
-    if other := {*NOT_USED} & given.env.keys():
+    settings, _ = explicit.merged_with(command.defaults)
+    if other := {*NOT_USED} & explicit.env.keys():
         raise SettingError(
             f"env.{min(other)}: an export cannot follow it; leave it out"
         )
@@ -154,7 +154,7 @@ def export(env_cls: Any) -> click.Group:
         "export",
         help="Write items or saved completions as files that trainers load.",
         epilog=f"\b\nExample:\n  {COMMAND} export items --number 1000 --out data/items",
-        context_settings=HELP_NAMES,
+        context_settings=CONTEXT_SETTINGS,
         no_args_is_help=False,
         commands={"items": items(env_cls), "sft": sft},
     )

@@ -1,7 +1,7 @@
-"""The command line: the commands, the parts that they share, and the exit status.
+"""The command line: the commands, what they share, and the exit status.
 
-Exit status 0 is success, 1 a failure at run time, 2 a wrong setting (one sentence on
-standard error), 128 + n the end by signal n.
+The exit status is 0 for success, 1 for a failure at run time, 2 for a wrong setting
+(with one sentence on standard error), and 128 + n after signal n.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import logging
+import math
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -42,7 +43,7 @@ COMMANDS = {
     "doctor": "check this installation, task by task",
     "demo": "run everything on this machine with a simulated model",
 }
-"""Command to its description, the most used ones first."""
+"""Command to its description, in the order of the help."""
 
 MODULES = {
     "run_commands": "launch serve process evaluate screen",
@@ -63,7 +64,7 @@ EXTRAS = {
 }
 """Command to the extra of the package that it needs, if not `atropos`."""
 
-HELP_NAMES: dict[str, Any] = {
+CONTEXT_SETTINGS: dict[str, Any] = {
     "help_option_names": ["-h", "--help"],
     "max_content_width": 88,
     # Options are shown with underscores, like settings; hyphens are accepted, too.
@@ -74,13 +75,13 @@ HELP_NAMES: dict[str, Any] = {
 class Program(click.Group):
     """All commands; a command is imported when it is used, and the default is serve.
 
-    Commands with settings are made for the class in the context's `obj`.
+    The context's `obj` is the class of environments for commands with settings.
     """
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             raise click.exceptions.NoSuchCommand(cmd_name, None, COMMANDS, ctx)
-        (name,) = (name for name, of in MODULES.items() if cmd_name in of.split())
+        (name,) = (n for n, commands in MODULES.items() if cmd_name in commands.split())
         module = importlib.import_module(f"rg_env.cli.{name}")
         command = getattr(module, cmd_name.replace("-", "_"))
         return command if isinstance(command, click.Command) else command(ctx.obj)
@@ -102,7 +103,7 @@ PROGRAM = Program(
     NAME,
     help="Run the tasks of reasoning-gym as an environment for Atropos.",
     epilog="Without a command, serve runs. COMMAND --help shows a command's options.",
-    context_settings=HELP_NAMES,
+    context_settings=CONTEXT_SETTINGS,
     subcommand_metavar="[COMMAND] [OPTIONS]",
     options_metavar="",
 )
@@ -113,7 +114,7 @@ click.version_option(installation.VERSION, message=VERSION)(PROGRAM)
 def run_and_exit(env_cls: Any, argv: Sequence[str]) -> NoReturn:
     """Run a command line, and end the process with its status."""
     shutdown.stop_at_interrupt()
-    for fd in range(3):  # otherwise a socket could get the number of a closed one
+    for fd in range(3):  # a socket could get the number of a closed standard stream
         try:
             os.fstat(fd)
         except OSError:
@@ -123,7 +124,8 @@ def run_and_exit(env_cls: Any, argv: Sequence[str]) -> NoReturn:
     finally:
         try:
             print(end="", flush=True)
-        except BrokenPipeError:  # Python would write it again, and print an error
+        # Python would write at exit again, and print an error.
+        except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise SystemExit(status)
 
@@ -148,13 +150,13 @@ def main(env_cls: Any, argv: Sequence[str]) -> int:
         return console.report_error(error, EXTRAS.get(name, installation.ALL))
 
 
-# -- parts of the commands -------------------------------------------------------------
+# -- commands --------------------------------------------------------------------------
 
 
 def eager_flag(
     names: str, text: str, act: Callable[[click.Context], object]
 ) -> click.Option:
-    """Return a flag that calls `act` before the other options are parsed."""
+    """Return a flag that calls `act` when it is parsed, before all other options."""
     return click.Option(
         names.split(),
         is_flag=True,
@@ -169,16 +171,19 @@ class Command(click.Command):
     """A command with -v and an example (without the program) in its help."""
 
     def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
-        kwargs["context_settings"] = HELP_NAMES
+        kwargs["context_settings"] = CONTEXT_SETTINGS
         kwargs["epilog"] = f"\b\nExample:\n  {installation.COMMAND} {example}"
         super().__init__(*args, **kwargs)
-        log_more = lambda _: logs.set_own_level(logging.DEBUG)  # noqa: E731
         text = "Log more, with tracebacks"
-        self.params.append(eager_flag("-v --verbose", text, log_more))
+        self.params.append(
+            eager_flag(
+                "-v --verbose", text, lambda _: logs.set_own_level(logging.DEBUG)
+            )
+        )
 
 
-def loaded(env_cls: Any) -> Any:
-    """Return a class of environments; `env_cls` may be a function that imports it."""
+def load_class(env_cls: Any) -> Any:
+    """Return the class of environments, which `env_cls` is or imports."""
     try:
         return env_cls if isinstance(env_cls, type) else env_cls()
     except Exception as error:
@@ -193,31 +198,31 @@ class Number(click.FloatRange):
     def convert(self, value: Any, *where: Any) -> float:
         """Return a text as a number."""
         number: float = super().convert(value, *where)
-        return number if number == number else self.fail("nan is no number", *where)
+        return self.fail("nan is no number", *where) if math.isnan(number) else number
 
 
 # -- options ---------------------------------------------------------------------------
 
 
 def command(example: str) -> Callable[[Callable[..., int]], Command]:
-    """Return a decorator that makes a command from a function; see `Command`."""
+    """Return a decorator that makes a `Command` of a function."""
     return click.command(cls=Command, example=example)
 
 
 def option(name: str, kind: Any, default: Any, text: str) -> Callable[[Any], Any]:
-    """Return an option that shows its default, if it has one."""
-    is_shown = default not in (None, "")
+    """Return a decorator that adds an option, which shows its default if it has one."""
+    has_default = default not in (None, "")
     return click.option(
-        *name.split(), type=kind, default=default, show_default=is_shown, help=text
+        *name.split(), type=kind, default=default, show_default=has_default, help=text
     )
 
 
 def flag(*names: str, text: str) -> Callable[[Any], Any]:
-    """Return an option without a value."""
+    """Return a decorator that adds an option without a value."""
     return click.option(*names, is_flag=True, help=text)
 
 
-def _modules(_: object, option: object, text: str | None) -> Sequence[str]:
+def _load_modules(_: object, option: object, text: str | None) -> Sequence[str]:
     from rg_env.library.own_tasks import own_modules
 
     return own_modules([name.strip() for name in text.split(",")] if text else ())
@@ -225,7 +230,7 @@ def _modules(_: object, option: object, text: str | None) -> Sequence[str]:
 
 task_modules_option = click.option(
     "--task_modules",
-    callback=_modules,
+    callback=_load_modules,
     metavar="NAMES",
     help="Modules of your own tasks, as env.task_modules: names, or paths of .py",
 )

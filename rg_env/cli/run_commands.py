@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rg_env import logs, shutdown
-from rg_env.cli.main import Number, flag, json_option, loaded, option
+from rg_env.cli.main import Number, flag, json_option, load_class, option
 from rg_env.cli.options import ExplicitSettings, SettingsCommand, options
 from rg_env.errors import RunError, SettingError, not_allowed, shown
 from rg_env.installation import COMMAND, PROGRAM, PROJECT
@@ -28,54 +28,53 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def build(
+def build_env(
     command: SettingsCommand,
-    given: ExplicitSettings,
-    screen: Callable[[Any], ScreenRun] | None = None,
+    explicit: ExplicitSettings,
+    make_screen: Callable[[Any], ScreenRun] | None = None,
 ) -> Any:
     """Build the environment of a command.
 
-    Settings are checked first, then those that need the library. Then the framework is
-    imported. The server is queried last, because it may not be ready yet.
+    The settings are checked first, then those that need the library. Then the framework
+    is imported. The server is queried last, because it may not be ready yet.
     """
     from rg_env.atropos import start_checks
 
     name = str(command.name)
     is_serve = name == "serve"
-    config, servers = given.merged_with(command.defaults)
+    config, servers = explicit.merged_with(command.defaults)
     start_checks.check_command(name, config, servers)
     pool = start_checks.checked_workers(config)
-    env_cls = loaded(command.env_cls)
+    env_cls = load_class(command.env_cls)
     from rg_env.atropos.served_models import with_model
 
-    config, servers = given.merged_with(command.defaults_of(env_cls))
-    run = screen and screen(config)
-    config = run.config if run else config
+    config, servers = explicit.merged_with(command.defaults_of(env_cls))
+    screen_run = make_screen and make_screen(config)
+    if screen_run:
+        config = screen_run.config
     # In other commands, W&B is off without a login, unless it is explicitly set.
-    if is_serve or given.env.get("use_wandb") is not None:
+    if is_serve or explicit.env.get("use_wandb") is not None:
         start_checks.check_wandb(config)
     elif config.use_wandb and not start_checks.has_wandb_login():
-        logger.warning(
-            "W&B has no login and is off (--env.use_wandb true insists on it)"
-        )
+        text = "W&B has no login and is off (--env.use_wandb true insists on it)"
+        logger.warning(text)
         config = config.model_copy(update={"use_wandb": False})
-    if not given.slurm:
+    if not explicit.slurm:
         config, servers = with_model(
             config,
             servers,
-            named=["model_name" in part for part in given.server_sections(servers)],
-            names_tokenizer="tokenizer_name" in given.env,
+            named=["model_name" in each for each in explicit.server_sections(servers)],
+            names_tokenizer="tokenizer_name" in explicit.env,
             trains=is_serve,
         )
-    env = env_cls(config, servers, slurm=given.slurm, testing=False)
+    env = env_cls(config, servers, slurm=explicit.slurm, testing=False)
     env._pool = pool
-    if run:
-        env.screen = run
+    if screen_run:
+        env.screen = screen_run
         env.jsonl_writer.with_tokens = False
     used = [server.config for server in env.server.servers]
     models = [f"model {s.model_name} ({s.server_type}) at {s.base_url}" for s in used]
-    text = ", ".join(models)
-    logger.info("%s: %s, tokenizer %s", name, text, config.tokenizer_name)
+    logger.info("%s: %s, tokenizer %s", name, ", ".join(models), config.tokenizer_name)
     return env
 
 
@@ -83,9 +82,9 @@ def build(
 
 
 @options("serve --config settings.yaml --env.tasks 'gcd,*_sorting'")
-def serve(command: SettingsCommand, given: ExplicitSettings) -> int:
+def serve(command: SettingsCommand, explicit: ExplicitSettings) -> int:
     """Feed a trainer through the Atropos API."""
-    asyncio.run(build(command, given).env_manager())
+    asyncio.run(build_env(command, explicit).env_manager())
     return 0
 
 
@@ -97,14 +96,14 @@ def serve(command: SettingsCommand, given: ExplicitSettings) -> int:
         "data_path_to_save_groups": f"data/{name}.jsonl",
     },
 )
-def process(command: SettingsCommand, given: ExplicitSettings) -> int:
+def process(command: SettingsCommand, explicit: ExplicitSettings) -> int:
     """Write total_steps groups as JSONL rows and a report, without a trainer."""
-    _write_rows(build(command, given))
+    _write_rows(build_env(command, explicit))
     return 0
 
 
 def _write_rows(env: Any) -> None:
-    """Run `process`; also report the rows of a failed run, unless a signal came."""
+    """Run `process`, and write a report, also after a failure but not a signal."""
     from rg_env.results.report import report_of
     from rg_env.results.result_file import metrics_beside
 
@@ -128,14 +127,16 @@ def _write_rows(env: Any) -> None:
 @json_option
 @flag("--tasks", text="Show a row for each task in the table")
 def evaluate(
-    command: SettingsCommand, given: ExplicitSettings, as_json: bool, tasks: bool
+    command: SettingsCommand, explicit: ExplicitSettings, as_json: bool, tasks: bool
 ) -> int:
     """Measure a model on the fixed evaluation items."""
-    env = build(command, given)
-    env._evaluation.shows_json = as_json
-    env._evaluation.shows_tasks = tasks
+    env = build_env(command, explicit)
+    evaluation = env._evaluation
+    evaluation.shows_json = as_json
+    evaluation.shows_tasks = tasks
     asyncio.run(env._run_evaluate())
-    if (folder := env._evaluation.folder) is not None:
+    folder = evaluation.folder
+    if folder is not None:
         from rg_env.results.report import report_of
 
         title = f"Evaluation {folder.name}"
@@ -148,8 +149,8 @@ def evaluate(
 # -- screen ----------------------------------------------------------------------------
 
 
-LEAST_SHARE = "Leave out tasks with a smaller share of groups that have variance"
-OUT = "Settings file to write (.yaml); the groups go beside it (.jsonl)"
+LEAST_SHARE_HELP = "Leave out tasks with a smaller share of groups that have variance"
+OUT_HELP = "Settings file to write (.yaml); the groups go beside it (.jsonl)"
 
 
 @options("screen --config settings.yaml --groups 20")
@@ -158,11 +159,16 @@ OUT = "Settings file to write (.yaml); the groups go beside it (.jsonl)"
     type=click.IntRange(1, 100_000),
     help="Number of groups for each task; by default 2 % of the run, at least 5",
 )
-@option("--least_share", Number(0.01, 1.0), 0.1, LEAST_SHARE)
-@option("--out", click.Path(dir_okay=False, path_type=Path), "data/screen.yaml", OUT)
+@option("--least_share", Number(0.01, 1.0), 0.1, LEAST_SHARE_HELP)
+@option(
+    "--out",
+    click.Path(dir_okay=False, path_type=Path),
+    "data/screen.yaml",
+    OUT_HELP,
+)
 def screen(
     command: SettingsCommand,
-    given: ExplicitSettings,
+    explicit: ExplicitSettings,
     groups: int | None,
     least_share: float,
     out: Path,
@@ -178,9 +184,9 @@ def screen(
 
     if out.suffix != ".yaml":
         raise not_allowed("--out", str(out), "*.yaml")
-    _check_screen(out)
-    where = str(out.with_suffix(".jsonl"))
-    env = build(command, given, lambda config: ScreenRun(config, groups, where))
+    _check_screen_file(out)
+    rows_path = str(out.with_suffix(".jsonl"))
+    env = build_env(command, explicit, lambda c: ScreenRun(c, groups, rows_path))
     _write_rows(env)
     rows = Path(env.config.data_path_to_save_groups)
     tasks = screen_rows(read_groups(rows), env.screen.bounds, least_share)
@@ -190,15 +196,15 @@ def screen(
             f"no task has variance in {least_share:.0%} of its groups, so no"
             " settings are written: take a smaller --least_share, other tasks or levels"
         )
-    sections = env.screen.settings(_as_set(command, given), tasks)
+    sections = env.screen.settings(_settings_file(command, explicit), tasks)
     path = rows.with_suffix(".yaml")
-    _check_screen(path)
+    _check_screen_file(path)
     path.write_text(screen_text(sections), encoding="utf-8")
     print(f"settings: {path}\nrun: {COMMAND} serve --config {path}")
     return 0
 
 
-def _check_screen(out: Path) -> None:
+def _check_screen_file(out: Path) -> None:
     """Refuse a file that cannot be written, or an existing one not from `screen`."""
     from rg_env.results.screening import HEAD
 
@@ -209,45 +215,52 @@ def _check_screen(out: Path) -> None:
         )
 
 
-def _as_set(command: SettingsCommand, given: ExplicitSettings) -> dict[str, Any]:
-    """Return the explicit settings as a file for `--config`, without secrets."""
-    config, servers = given.merged_with(command.defaults)
+def _settings_file(
+    command: SettingsCommand, explicit: ExplicitSettings
+) -> dict[str, Any]:
+    """Return the explicit settings for a file for `--config`, without secrets."""
+    config, servers = explicit.merged_with(command.defaults)
+    sections = explicit.server_sections(servers)
     openai = [
-        server.model_dump(mode="json", include={*part} - {*SECRET})
-        for server, part in zip(servers, given.server_sections(servers), strict=True)
+        server.model_dump(mode="json", include={*section} - {*SECRET})
+        for server, section in zip(servers, sections, strict=True)
     ]
-    is_one = isinstance(given.openai, Mapping)
-    env = config.model_dump(mode="json", include={*given.env})
-    flags = {"slurm": True} if given.slurm else {}
-    return {"env": env, "openai": openai[0] if is_one else openai, **flags}
+    content = {
+        "env": config.model_dump(mode="json", include={*explicit.env}),
+        "openai": openai if isinstance(explicit.openai, list) else openai[0],
+    }
+    if explicit.slurm:
+        content["slurm"] = True
+    return content
 
 
 # -- launch ----------------------------------------------------------------------------
 
 
 @options("launch --config examples/launch.yaml --launch.model Qwen/Qwen3-0.6B")
-def launch(command: SettingsCommand, given: ExplicitSettings) -> int:
+def launch(command: SettingsCommand, explicit: ExplicitSettings) -> int:
     """Start a whole training run: the API, vLLM, serve and the trainer.
 
     A server with a URL in the settings (openai.base_url, env.rollout_server_url) runs
     already and is not started. Ctrl-C ends all programs, and the same command goes on.
     """
     from rg_env.atropos import start_checks
-    from rg_env.launch.programs import Plan, taken
+    from rg_env.launch.programs import Plan, locked_folder
     from rg_env.launch.training_run import TrainingRun
 
-    config, _ = given.merged_with(command.defaults)
-    settings = setting_checks.build("launch", LaunchSettings, given.launch)
-    if not isinstance(given.openai, Mapping):
+    config, _ = explicit.merged_with(command.defaults)
+    settings = setting_checks.build("launch", LaunchSettings, explicit.launch)
+    if not isinstance(explicit.openai, Mapping):
         raise SettingError("openai: `launch` works with one server, not with a list")
     program = Path(sys.argv[0])
-    own = [sys.executable, str(program if program.is_file() else PROJECT / PROGRAM)]
+    if not program.is_file():
+        program = PROJECT / PROGRAM
     plan = Plan(
         settings=settings,
-        env=given.env,
-        openai=given.openai,
+        env=explicit.env,
+        openai=explicit.openai,
         config=config,
-        own=own,
+        command=[sys.executable, str(program)],
     )
     plan.check()
     check_writable("launch.folder", plan.folder, is_folder=True)
@@ -257,10 +270,10 @@ def launch(command: SettingsCommand, given: ExplicitSettings) -> int:
     start_checks.check_wandb(config)
     start_checks.checked_workers(config).close()
     logs.set_levels(debug=config.debug_logging, quiet_framework=True)
-    with taken(plan):
+    with locked_folder(plan):
         try:
             run = TrainingRun(plan)
-            # Without a limit: the trainer gets all the time that it needs to end.
+            # The trainer gets all the time that it needs to end.
             lifetime = shutdown.Lifetime(at_once=run.kill_all, is_limited=False)
             asyncio.run(lifetime.run(run.run()))
         finally:

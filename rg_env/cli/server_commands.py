@@ -132,7 +132,7 @@ def run_api(host: str, port: int, **clients: Any) -> int:
 @flag("--openenv", text="Also serve the protocol of OpenEnv, at /ws")
 def score_server(
     command: SettingsCommand,
-    given: ExplicitSettings,
+    explicit: ExplicitSettings,
     host: str,
     port: int,
     gold: bool,
@@ -147,7 +147,7 @@ def score_server(
     """
     if openenv and importlib.util.find_spec("openenv") is None:
         raise SettingError("--openenv: not installed; run `pip install openenv`")
-    stream = stream_of(given.merged_with(command.defaults)[0])
+    stream = stream_of(explicit.merged_with(command.defaults)[0])
     stream.categories()  # names a task that does not exist
     with listen(host, port) as listener:
         if clients["secret_file"] is None and not is_near(listener):

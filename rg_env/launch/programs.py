@@ -35,18 +35,21 @@ SERVED_NAME = "policy"
 SERVE_SETTINGS = "serve.yaml"
 """The settings file of `serve` in the folder of a run; it also names the model."""
 
-# Steps of `serve`. The trainer ends the run, because it may skip a batch.
+# The steps of `serve`, which no run reaches. The trainer ends the run, because it may
+# skip a batch.
 ENDLESS = 1_000_000_000
 
+# The programs of our own trainer.
 TRAINER = PROJECT / "examples" / "trainer"
-# The readiness probe of a program.
+
+# The readiness probe of a server.
 PROBE_EVERY_S = 0.5
 PROBE_TIMEOUT_S = 5.0
 
-# The first back-off of a restart; doubled each time.
+# The first back-off of a restart; it doubles with each.
 RESTART_FIRST_PAUSE_S = 1.0
 
-# More restarts in this time end the run.
+# A program that dies more often within this time ends the run.
 MAX_RESTARTS = 5
 RESTARTS_WITHIN_S = 600.0
 
@@ -54,7 +57,7 @@ LOG_END_BYTES = 1 << 16
 
 
 def last_lines(log: Path, start: int = 0) -> list[str]:
-    """Return the last lines of a file behind byte `start`, without empty ones."""
+    """Return the last non-empty lines of a file after byte `start`."""
     with contextlib.suppress(OSError), log.open("rb") as file:
         file.seek(max(start, file.seek(0, os.SEEK_END) - LOG_END_BYTES))
         lines = file.read().decode(errors="replace").split("\n")
@@ -87,18 +90,20 @@ class Program:
         self.log = self.folder / f"{self.name}.log"
 
     async def run(self) -> None:
-        """Run the program until it finishes or is ended; restart it if it dies."""
+        """Run the program until it finishes or is ended; restart it if it dies.
+
+        Raises:
+            RunError: It refused to start, or died too often.
+        """
         deaths_s: list[float] = []
         while True:
             status = await self._run_once()
             if self._is_ending or (status == 0 and self.may_finish):
                 return
-            how = f"status {status}" if status >= 0 else signal.Signals(-status).name
-            last = (last_lines(self.log, self._log_start) or ["its log is empty"])[-1]
-            reason = f"{how}: {last.removeprefix('error: ')}"
-            now = time.monotonic()
-            recent_s = [t for t in deaths_s if now - t < RESTARTS_WITHIN_S]
-            deaths_s = [*recent_s, now]
+            reason = self._why_ended(status)
+            now_s = time.monotonic()
+            recent_s = [t for t in deaths_s if now_s - t < RESTARTS_WITHIN_S]
+            deaths_s = [*recent_s, now_s]
             # If it refused to start, a restart would not help.
             if status == EXIT_REFUSED or len(recent_s) == MAX_RESTARTS:
                 raise RunError(
@@ -106,13 +111,15 @@ class Program:
                     f" log is {self.log}"
                 )
             pause_s = RESTART_FIRST_PAUSE_S * 2 ** len(recent_s)
-            logger.warning(
-                "%s has ended (%s); starting it again in %.0f s",
-                self.name,
-                reason,
-                pause_s,
-            )
+            text = "%s has ended (%s); starting it again in %.0f s"
+            logger.warning(text, self.name, reason, pause_s)
             await asyncio.sleep(pause_s)
+
+    def _why_ended(self, status: int) -> str:
+        """Return the exit status or the signal, and the last line of the log."""
+        lines = last_lines(self.log, self._log_start) or ["its log is empty"]
+        how = f"status {status}" if status >= 0 else signal.Signals(-status).name
+        return f"{how}: {lines[-1].removeprefix('error: ')}"
 
     async def _run_once(self) -> int:
         """Run the program once, and return its exit status."""
@@ -124,19 +131,19 @@ class Program:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                # Unbuffered, so that the log is complete when the program dies.
+                # Unbuffered, so that the log is complete if the program dies.
                 env={**os.environ, "PYTHONUNBUFFERED": "1", **self.variables},
-                # Ctrl-C only reaches this process, which ends the programs in order.
+                # Ctrl-C reaches only this process, which ends the programs in order.
                 start_new_session=True,
                 preexec_fn=syscalls.end_with_parent,
             )
         try:
             return await self._process.wait()
         finally:
-            self.kill()  # the processes that it left behind
+            self.kill()  # its child processes may still run
 
     async def end(self, grace_s: float | None) -> None:
-        """Terminate the program; kill it after `grace_s`, or never if that is None."""
+        """Terminate the program; kill it after `grace_s`, if that is not None."""
         self._is_ending = True
         process = self._process
         if process is None or process.returncode is not None:
@@ -149,7 +156,7 @@ class Program:
         await process.wait()
 
     def kill(self) -> None:
-        """Kill all processes of its group."""
+        """Kill all processes of the program's group."""
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -181,15 +188,22 @@ def _free_url() -> str:
 class Plan:
     """The programs of a run and their command lines.
 
-    The API and the inference server are started, at free ports, unless the settings
+    The API and the inference server are started at free ports, unless the settings
     have their URLs.
+
+    Attributes:
+        settings: The settings of `launch`.
+        env: The settings that were explicitly set for the environment.
+        openai: The settings that were explicitly set for the inference server.
+        config: All settings of the environment.
+        command: The command line of this program, without arguments.
     """
 
     settings: LaunchSettings
-    env: Mapping[str, Any]  # explicitly set for `serve`
+    env: Mapping[str, Any]
     openai: Mapping[str, Any]
-    config: Any  # all settings of the environment
-    own: Sequence[str]  # the beginning of our command lines
+    config: Any
+    command: Sequence[str]
 
     def __post_init__(self) -> None:
         self.starts_api = "rollout_server_url" not in self.env
@@ -202,26 +216,32 @@ class Plan:
         self.policy = Path(self.settings.policy or self.folder / "policy").absolute()
         self.checkpoints = self.folder.absolute() / "checkpoints"
         self.dumps = Path(self.env.get("data_dumps_dir", self.folder / "data_dumps"))
-        # Not resolved, because the Python of an environment is a link.
+        # Not resolved, because the Python of a virtual environment is a link.
         self.python = Path(self.settings.python or sys.executable).absolute()
 
     def check(self) -> None:
         """Raise SettingError for settings with which a program could not start."""
+        self._check_sizes()
+        self._check_programs()
+
+    def _check_sizes(self) -> None:
         config = self.config
-        settings = self.settings
         if min(config.batch_size, config.total_steps) < 1:
             raise SettingError(
                 "env.batch_size, env.total_steps: -1 is not allowed; expected a number"
                 " above 0, which `launch` passes to the trainer"
             )
-        if self.openai.get("base_url") == SIMULATED:
-            raise SettingError(
-                "openai.base_url: `launch` cannot train simulated; `serve` can use it"
-            )
         if config.batch_size % config.group_size:
             raise SettingError(
                 f"env.batch_size: {config.batch_size} is no multiple of env.group_size"
                 f" {config.group_size}, so the API would never make a batch"
+            )
+
+    def _check_programs(self) -> None:
+        settings = self.settings
+        if self.openai.get("base_url") == SIMULATED:
+            raise SettingError(
+                "openai.base_url: `launch` cannot train simulated; `serve` can use it"
             )
         if not (settings.trainer or TRAINER.is_dir()):
             raise SettingError(
@@ -243,18 +263,18 @@ class Plan:
 
     # -- the programs ------------------------------------------------------------------
 
-    def preparing(self) -> Program | None:
+    def prepare_program(self) -> Program | None:
         """Return the program that copies the model into its folder, if needed."""
         if self.policy.is_dir() or self.settings.model is None:
             return None
         argv = self._with_python("prepare.py", self.settings.model, str(self.policy))
         return Program("prepare", argv, self.folder, may_finish=True)
 
-    def servers(self) -> list[Program]:
-        """Return the servers to start."""
+    def server_programs(self) -> list[Program]:
+        """Return the API and the inference server, unless they run already."""
         servers = []
         if self.starts_api:
-            api = [*self.own, "run-api", f"--port={urlsplit(self.api).port}"]
+            api = [*self.command, "run-api", f"--port={urlsplit(self.api).port}"]
             servers.append(Program("api", api, self.folder))
         if self.starts_server:
             vllm = [
@@ -272,13 +292,13 @@ class Plan:
             servers.append(Program("vllm", vllm, self.folder, variables))
         return servers
 
-    def serve(self) -> Program:
+    def serve_program(self) -> Program:
         """Return `serve`."""
-        argv = [*self.own, "serve", f"--config={self.folder / SERVE_SETTINGS}"]
+        argv = [*self.command, "serve", f"--config={self.folder / SERVE_SETTINGS}"]
         return Program("serve", argv, self.folder)
 
-    def trainer(self) -> Program:
-        """Return the trainer."""
+    def trainer_program(self) -> Program:
+        """Return our trainer, or the one of `launch.trainer`."""
         config = self.config
         settings = self.settings
         if settings.trainer is None:
@@ -306,11 +326,11 @@ class Plan:
         variables = settings.trainer_variables
         return Program("trainer", argv, self.folder, variables, may_finish=True)
 
-    def _with_python(self, program: str, *words: str) -> list[str]:
-        return [str(self.python), str(TRAINER / program), *words]
+    def _with_python(self, file: str, *arguments: str) -> list[str]:
+        return [str(self.python), str(TRAINER / file), *arguments]
 
     def serve_settings(self) -> dict[str, Any]:
-        """Return the settings file of `serve`."""
+        """Return the content of the settings file of `serve`."""
         env = {"data_dumps_dir": str(self.dumps)}
         openai = dict(self.openai)
         if self.starts_server:
@@ -320,13 +340,16 @@ class Plan:
                 "server_type": "vllm",
                 "model_name": SERVED_NAME,
             }
-        fixed = {"rollout_server_url": self.api, "total_steps": ENDLESS}
-        return {"env": {**env, **self.env, **fixed}, "openai": openai}
+        overrides = {"rollout_server_url": self.api, "total_steps": ENDLESS}
+        return {"env": {**env, **self.env, **overrides}, "openai": openai}
 
 
 @contextlib.contextmanager
-def taken(plan: Plan) -> Iterator[None]:
-    """Lock the folder of a run, and write the settings of `serve` with the model."""
+def locked_folder(plan: Plan) -> Iterator[None]:
+    """Lock the folder of a run, and write the settings file of `serve`.
+
+    The file also names the model, so that a run is not continued with another one.
+    """
     folder = plan.folder
     model = plan.settings.model
     folder.mkdir(parents=True, exist_ok=True)
@@ -336,21 +359,21 @@ def taken(plan: Plan) -> Iterator[None]:
         if try_lock(file.fileno()) is False:
             raise SettingError(f"launch.folder: {folder} has another launch that runs")
         try:
-            before = (yaml.safe_load(file) or {}).get("launch", {}).get("model")
+            earlier = (yaml.safe_load(file) or {}).get("launch", {}).get("model")
         except (yaml.YAMLError, AttributeError) as error:
             raise SettingError(
                 f"launch.folder: {path} is damaged; remove it"
             ) from error
         # If the model could not be loaded, no run has begun.
         has_begun = plan.policy.is_dir() or plan.checkpoints.is_dir()
-        if has_begun and None not in (before, model) and before != model:
+        if has_begun and earlier and model and earlier != model:
             raise SettingError(
-                f"launch.model: {folder} has a run of {before!r}, not of {model!r};"
+                f"launch.model: {folder} has a run of {earlier!r}, not of {model!r};"
                 " set launch.folder to another folder to begin again"
             )
         file.seek(0)
         file.truncate()
-        settings = plan.serve_settings() | {"launch": {"model": model or before}}
+        settings = plan.serve_settings() | {"launch": {"model": model or earlier}}
         yaml.safe_dump(settings, file)
         file.flush()
         yield

@@ -2,7 +2,7 @@
 
     prepare the model, once
     start the API and the inference server, and wait until they answer
-    start `serve` and the trainer, until the trainer has finished
+    start `serve` and the trainer, and wait until the trainer has finished
     end the trainer and `serve`, then the servers
 
 A server with a URL in the settings runs already, and is neither started nor ended.
@@ -29,11 +29,10 @@ logger = logging.getLogger(__name__)
 # A program is killed if it does not end in this time; the trainer has no limit.
 PROGRAM_ENDS_WITHIN_S = 30.0
 
-# Time between two lines about progress.
-LINE_EVERY_S = 30.0
+PROGRESS_EVERY_S = 30.0
 
 ALARM = "alarms/"
-SHOWN = (
+PROGRESS_METRICS = (
     ("score {:.3f}", "train/mean_score"),
     ("groups with variance {:.0%}", "train/groups_with_variance"),
     ("tokens a completion {:.0f}", "train/completion_tokens"),
@@ -46,9 +45,9 @@ class TrainingRun:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._servers = plan.servers()
-        self._serve = plan.serve()
-        self._trainer = plan.trainer()
+        self._servers = plan.server_programs()
+        self._serve = plan.serve_program()
+        self._trainer = plan.trainer_program()
         self._running: dict[Program, asyncio.Task[None]] = {}
         self._began_s = time.monotonic()
 
@@ -56,13 +55,14 @@ class TrainingRun:
         """Run until the trainer has finished or a program failed; end all programs."""
         logging_progress = asyncio.create_task(self._log_progress())
         try:
-            if (prepare := self._plan.preparing()) is not None:
+            prepare = self._plan.prepare_program()
+            if prepare is not None:
                 self._start(prepare)
                 await self._running[prepare]
             self._start(*self._servers)
             await self._wait_for_servers()
             self._start(self._serve, self._trainer)
-            await self._while_running(self._running[self._trainer])
+            await self._wait_for(self._running[self._trainer])
         finally:
             await self._end()
             logging_progress.cancel()
@@ -77,13 +77,13 @@ class TrainingRun:
         logger.info("waiting for %s", " and ".join(map(without_path, urls)))
         ready = asyncio.gather(*map(wait_until_ready, urls))
         try:
-            await self._while_running(ready)
+            await self._wait_for(ready)
         finally:
             ready.cancel()
             await asyncio.gather(ready, return_exceptions=True)
 
-    async def _while_running(self, work: asyncio.Future[Any]) -> None:
-        """Wait for `work`; if a program ends finally before, raise its error."""
+    async def _wait_for(self, work: asyncio.Future[Any]) -> None:
+        """Wait for `work`; if a program fails before, raise its error."""
         running = [task for task in self._running.values() if not task.done()]
         done, _ = await asyncio.wait(
             {work, *running}, return_when=asyncio.FIRST_COMPLETED
@@ -93,12 +93,12 @@ class TrainingRun:
 
     async def _end(self) -> None:
         """End all programs; first the trainer and `serve`, which save their work."""
-        # A step of the trainer may be long.
+        # The trainer has no limit, because a step may be long.
         serve_ends = self._serve.end(PROGRAM_ENDS_WITHIN_S)
         await asyncio.gather(self._trainer.end(None), serve_ends)
         ends = (each.end(PROGRAM_ENDS_WITHIN_S) for each in self._running)
         await asyncio.gather(*ends)
-        # A program that waits for its restart has no process, only a task.
+        # A program that waits for its restart has only a task, and no process.
         for task in self._running.values():
             task.cancel()
         await asyncio.gather(*self._running.values(), return_exceptions=True)
@@ -112,22 +112,27 @@ class TrainingRun:
 
     async def _log_progress(self) -> None:
         while True:
-            await asyncio.sleep(LINE_EVERY_S)
+            await asyncio.sleep(PROGRESS_EVERY_S)
             logger.info("%s", self.progress())
 
     def progress(self) -> str:
-        """Return the model, the newest numbers and the time of the run."""
-        title = self._plan.settings.model or self._plan.policy
-        trained = _last_row(self._plan.folder / "checkpoints/history.jsonl")
+        """Return a line with the model, the newest metrics and the time of the run."""
+        plan = self._plan
+        trained = _last_row(plan.folder / "checkpoints/history.jsonl")
         # Each start of `serve` begins a new file.
-        paths = sorted(self._plan.dumps.rglob(f"*{METRICS}"), key=os.path.getmtime)
-        now = _last_row(paths[-1]) if paths else {}
-        step = trained.get("number", now.get("step", 0))
-        parts = [f"{title}: step {step} of {self._plan.config.total_steps}"]
-        parts += [f"reward {trained['reward']:.3f}"] if "reward" in trained else []
-        parts += [form.format(now[name]) for form, name in SHOWN if name in now]
-        rang = [n for n in now if n.startswith(ALARM) and now[n]]
-        parts += [f"alarm {n.removeprefix(ALARM)} {now[n]}" for n in rang]
+        paths = sorted(plan.dumps.rglob(f"*{METRICS}"), key=os.path.getmtime)
+        metrics = _last_row(paths[-1]) if paths else {}
+        step = trained.get("number", metrics.get("step", 0))
+        title = plan.settings.model or plan.policy
+        parts = [f"{title}: step {step} of {plan.config.total_steps}"]
+        if "reward" in trained:
+            parts.append(f"reward {trained['reward']:.3f}")
+        for template, name in PROGRESS_METRICS:
+            if name in metrics:
+                parts.append(template.format(metrics[name]))
+        for name, count in metrics.items():
+            if name.startswith(ALARM) and count:
+                parts.append(f"alarm {name.removeprefix(ALARM)} {count}")
         took_s = round(time.monotonic() - self._began_s)
         return ", ".join([*parts, str(datetime.timedelta(seconds=took_s))])
 

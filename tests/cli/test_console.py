@@ -11,7 +11,7 @@ import pytest
 
 from rg_env.atropos.api_client import ApiError
 from rg_env.cli import console
-from rg_env.cli.main import loaded
+from rg_env.cli.main import load_class
 from rg_env.errors import LibraryError, SettingError
 from rg_env.installation import InstallationError
 from rg_env.library.datasets import OwnTaskError
@@ -71,7 +71,7 @@ def test_only_a_missing_package_is_an_error_of_the_installation(error, expected)
         raise error
 
     with pytest.raises(expected):
-        loaded(env_class)
+        load_class(env_class)
 
 
 def raised(error):

@@ -261,7 +261,7 @@ def test_the_log_names_every_server_with_its_model(tmp_path, logged):
     command = run_commands.evaluate(ReasoningGymEnv)
     argv = ["--config", yaml_file(tmp_path, env + text)]
     values = command.make_context("evaluate", argv).params
-    run_commands.build(command, command.read(values))
+    run_commands.build_env(command, command.read(values))
     named = "model a (vllm) at http://a/v1, model b (vllm) at http://b/v1"
     assert named in logged.text
 

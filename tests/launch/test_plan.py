@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from rg_env.errors import SettingError
-from rg_env.launch.programs import Plan, taken
+from rg_env.launch.programs import Plan, locked_folder
 from rg_env.settings.environment_settings import CheckedSettings
 from rg_env.settings.program_settings import LaunchSettings
 
@@ -27,12 +27,12 @@ def plan(place, *, env=(), openai=(), numbers=(), **settings):
         config=CheckedSettings(
             **{**sizes, "total_steps": 5, "rollout_server_url": API, **dict(numbers)}
         ),
-        own=["own"],
+        command=["own"],
     )
 
 
 def command_lines(of):
-    programs = [*of.servers(), of.serve(), of.trainer()]
+    programs = [*of.server_programs(), of.serve_program(), of.trainer_program()]
     return {program.name: program.argv for program in programs}
 
 
@@ -59,7 +59,7 @@ def test_another_trainer_is_told_by_words_in_braces(tmp_path):
 def test_what_runs_already_is_not_started(tmp_path):
     where = {"rollout_server_url": f"{API}/"}
     one = plan(tmp_path, env=where, openai={"base_url": f"{SERVER}/v1/"})
-    assert (one.servers(), one.api, one.server) == ([], API, SERVER)
+    assert (one.server_programs(), one.api, one.server) == ([], API, SERVER)
 
 
 def test_serve_gets_what_was_set_and_where_the_others_are(tmp_path):
@@ -92,9 +92,9 @@ def test_what_cannot_be_started_is_refused(tmp_path, row):
 
 def test_two_launches_do_not_share_a_folder(tmp_path):
     with (
-        taken(plan(tmp_path)),
+        locked_folder(plan(tmp_path)),
         pytest.raises(SettingError, match="another launch"),
-        taken(plan(tmp_path)),
+        locked_folder(plan(tmp_path)),
     ):
         pass
 
@@ -104,23 +104,26 @@ def test_a_folder_with_damaged_settings_is_refused(tmp_path, text):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "serve.yaml").write_text(text)
     with pytest.raises(SettingError, match=r"serve\.yaml is damaged"):
-        taken(plan(tmp_path)).__enter__()
+        locked_folder(plan(tmp_path)).__enter__()
 
 
 def test_nobody_else_reads_the_settings_which_may_hold_keys(tmp_path):
-    with taken(plan(tmp_path)):
+    with locked_folder(plan(tmp_path)):
         assert (tmp_path / "run" / "serve.yaml").stat().st_mode & 0o077 == 0
 
 
 def test_a_run_goes_on_with_the_model_that_it_began_with_alone(tmp_path):
-    with taken(plan(tmp_path, model="a/mistyped-model")):
+    with locked_folder(plan(tmp_path, model="a/mistyped-model")):
         pass
-    with taken(plan(tmp_path)):
+    with locked_folder(plan(tmp_path)):
         plan(tmp_path).policy.mkdir()
-    with taken(plan(tmp_path)), taken(plan(tmp_path, folder=str(tmp_path / "other"))):
+    with (
+        locked_folder(plan(tmp_path)),
+        locked_folder(plan(tmp_path, folder=str(tmp_path / "other"))),
+    ):
         pass
     with (
         pytest.raises(SettingError, match="has a run of 'some/model'"),
-        taken(plan(tmp_path, model="another/model")),
+        locked_folder(plan(tmp_path, model="another/model")),
     ):
         pass
