@@ -36,19 +36,20 @@ from rg_env.stream.item import Item
 USED = STREAM_SETTINGS | {"num_eval_samples_per_task", "eval_seed", "eval_level"}
 """Settings that affect the exported items."""
 
-NOT_USED = ("num_shards", "scorer_fixes", "eval_preset")
+UNSUPPORTED = ("num_shards", "scorer_fixes", "eval_preset")
 """Settings that affect the items of a run, and that an export does not support."""
 
 COUNT = click.IntRange(1, 10_000_000)
-ABOVE_0 = Number(0.0, 1.0, min_open=True)
+POSITIVE_SCORE = Number(0.0, 1.0, min_open=True)
 
-FORMAT = "Format of the files"
+FORMAT_HELP = "Format of the files"
 out_option = click.option(
     "--out", type=click.Path(path_type=Path), required=True, help="New folder to write"
 )
 
 
-def _card(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _origin(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how the files were made, for their card."""
     line = f"{COMMAND} {shlex.join(sys.argv[1:])}"
     return {"command": line, "settings": dict(settings)}
 
@@ -57,9 +58,11 @@ def _card(settings: Mapping[str, Any]) -> dict[str, Any]:
     "export items --env.tasks 'gcd,*_sorting' --number 1000 --out data/items",
     fields=USED,
 )
-@option("--number", COUNT, 1000, "Training items")
+@option("--number", COUNT, 1000, "Number of training items")
 @out_option
-@option("--format form", click.Choice(["jsonl", "parquet", "verl"]), "jsonl", FORMAT)
+@option(
+    "--format form", click.Choice(["jsonl", "parquet", "verl"]), "jsonl", FORMAT_HELP
+)
 def items(
     command: SettingsCommand,
     explicit: ExplicitSettings,
@@ -72,47 +75,54 @@ def items(
     Questions are not repeated; the evaluation items are a separate split.
     """
     settings, _ = explicit.merged_with(command.defaults)
-    if other := {*NOT_USED} & explicit.env.keys():
+    if unsupported := {*UNSUPPORTED} & explicit.env.keys():
         raise SettingError(
-            f"env.{min(other)}: an export cannot follow it; leave it out"
+            f"env.{min(unsupported)}: an export cannot follow it; leave it out"
         )
     tasks = stream_of(settings)
-    card = _card({**settings.model_dump(mode="json", include=USED), "number": number})
-    card["levels"] = "fixed when the files were written; training does not move them"
-    each = settings.num_eval_samples_per_task
+    used = settings.model_dump(mode="json", include=USED)
+    origin = _origin({**used, "number": number})
+    origin["levels"] = "fixed when the files were written; training does not move them"
+    for_each_task = settings.num_eval_samples_per_task
     is_verl = form == "verl"
     kind: files.Kind = "verl" if is_verl else "items"
-    form = "parquet" if is_verl else form
-    total = each * len(tasks.categories()) + number
+    file_format: Any = "parquet" if is_verl else form
+    total = for_each_task * len(tasks.categories()) + number
     with (
-        files.new_export(out, kind, form, how=card) as export,
+        files.new_export(out, kind, file_format, how=origin) as export,
         WorkProgress("export", total, "items") as progress,
     ):
 
-        def counted(some: Iterable[Item]) -> Iterator[Item]:
-            for item in some:
-                yield item
-                progress.advance()
-
-        held_out = tasks.evaluation(each, settings.eval_seed, settings.eval_level)
-        card["items_digest"] = tasks.digest(held_out)
-        export.left_out["draws without an item"] = tasks.failures.total()
-        new = files.new_items(tasks, held_out, export.left_out)
-        train = counted(itertools.islice(new, number))
-        for split, some in (("test", counted(held_out)), ("train", train)):
-            rows = files.item_rows(tasks, some)
+        def write(split: str, items: Iterable[Item]) -> None:
+            rows = files.item_rows(tasks, _with_progress(items, progress))
             export.write(split, files.verl_rows(split, rows) if is_verl else rows)
+
+        held_out = tasks.evaluation(
+            for_each_task, settings.eval_seed, settings.eval_level
+        )
+        # The card is written when the export ends.
+        origin["items_digest"] = tasks.digest(held_out)
+        export.left_out["draws without an item"] = tasks.failures.total()
+        write("test", held_out)
+        new_items = files.new_items(tasks, held_out, export.left_out)
+        write("train", itertools.islice(new_items, number))
     print(f"{export}\ncard: {out / 'README.md'}")
     return int(export.tasks["train"].total() < number)
 
 
+def _with_progress(items: Iterable[Item], progress: WorkProgress) -> Iterator[Item]:
+    for item in items:
+        yield item
+        progress.advance()
+
+
 @command("export sft data_dumps --out data/sft")
 @paths_argument
-@option("--least_score", ABOVE_0, 1.0, "Minimum score of a completion")
+@option("--least_score", POSITIVE_SCORE, 1.0, "Minimum score of a completion")
 @option("--most_per_item", COUNT, 4, "Maximum rows per item")
 @flag("--with_evaluation", text="Include completions of evaluation items")
 @out_option
-@option("--format form", click.Choice(["jsonl", "parquet"]), "jsonl", FORMAT)
+@option("--format form", click.Choice(["jsonl", "parquet"]), "jsonl", FORMAT_HELP)
 def sft(
     paths: Sequence[str],
     least_score: float,
@@ -128,7 +138,7 @@ def sft(
     of the same item. Completions of evaluation items are an error.
     """
     sources = Sources(files_of(paths))
-    card = _card(
+    origin = _origin(
         {
             "paths": [*paths],
             "least_score": least_score,
@@ -136,20 +146,23 @@ def sft(
             "with_evaluation": with_evaluation,
         }
     )
-    with files.new_export(out, "sft", form, how=card) as export:
-        lost = export.left_out
-        read = sources.samples("export")
-        samples = files.usable(read, lost, with_evaluation=with_evaluation)
-        export.write("train", files.sft_rows(samples, least_score, most_per_item, lost))
+    with files.new_export(out, "sft", form, how=origin) as export:
+        left_out = export.left_out
+        samples = files.usable(
+            sources.samples("export"), left_out, with_evaluation=with_evaluation
+        )
+        rows = files.sft_rows(samples, least_score, most_per_item, left_out)
+        export.write("train", rows)
         if not export.tasks and sources.unread:
             raise sources.no_completion(paths)
-        lost.update({f"{why} lines": count for why, count in sources.unread.items()})
+        unread = {f"{why} lines": count for why, count in sources.unread.items()}
+        left_out.update(unread)
     print("\n".join([f"{export}", *sources.reasons(), f"card: {out / 'README.md'}"]))
     return 0
 
 
 def export(env_cls: Any) -> click.Group:
-    """Return `export` for a class of environments or a function that imports it."""
+    """Return the command `export` for a class of environments, or for its importer."""
     return click.Group(
         "export",
         help="Write items or saved completions as files that trainers load.",

@@ -107,8 +107,7 @@ PROGRAM = Program(
     subcommand_metavar="[COMMAND] [OPTIONS]",
     options_metavar="",
 )
-VERSION = "%(prog)s %(version)s"
-click.version_option(installation.VERSION, message=VERSION)(PROGRAM)
+click.version_option(installation.VERSION, message="%(prog)s %(version)s")(PROGRAM)
 
 
 def run_and_exit(env_cls: Any, argv: Sequence[str]) -> NoReturn:
@@ -242,7 +241,9 @@ json_option = flag("--json", "as_json", text="Print one JSON document instead")
 # -- workers ---------------------------------------------------------------------------
 
 
-def workers(count: int, task_modules: Sequence[str]) -> contextlib.closing[WorkerPool]:
+def worker_pool(
+    count: int, task_modules: Sequence[str]
+) -> contextlib.closing[WorkerPool]:
     """Return worker processes that know a user's own tasks, as a context."""
     from rg_env.library import worker_jobs
     from rg_env.workers.worker_pool import WorkerPool

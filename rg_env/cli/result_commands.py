@@ -23,8 +23,8 @@ from rg_env.cli.main import (
     option,
     paths_argument,
     task_modules_option,
+    worker_pool,
 )
-from rg_env.cli.main import workers as pool_of
 from rg_env.errors import SettingError, counted, on_one_line
 from rg_env.executor import in_thread
 from rg_env.places import check_writable
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# All runs of a published task, which have the same items, fit into one batch.
-SAMPLES_AT_ONCE = 1_500
+# A batch can hold all runs of a published task, which have the same items.
+SAMPLES_PER_BATCH = 1_500
 
-SAMPLES_A_CALL = 100
+SAMPLES_PER_CALL = 100
 # Queued calls for each core of a cluster, so that none is idle.
-CALLS_A_CORE = 4
+CALLS_PER_CORE = 4
 
 
 # -- compare ---------------------------------------------------------------------------
@@ -85,10 +85,8 @@ def _print(
 ) -> None:
     if as_json:
         print(json.dumps(comparison.numbers() | {"remarks": remarks}, indent=2))
-    else:
-        print(
-            "\n".join([rendered(*comparison.tables(with_tasks=with_tasks)), *remarks])
-        )
+        return
+    print(rendered(*comparison.tables(with_tasks=with_tasks)), *remarks, sep="\n")
 
 
 def _results(
@@ -99,7 +97,8 @@ def _results(
     A result is a path, or a run in it.
 
     Raises:
-        SettingError: A path has no samples, or a sample without that score.
+        SettingError: A path has no samples, a sample without that score, or a result
+            without any score.
     """
     from rg_env.results.estimates import HAS_SCORE, row_of, table_of
 
@@ -108,23 +107,25 @@ def _results(
 
     def rows() -> Iterator[Sequence[Any]]:
         for path, sources in by_path.items():
-            before = len(results)
+            results_before = len(results)
             for sample in sources.samples(f"reading {path}"):
-                there = sample.row.get("scores", ())
-                if score and sample.score is not None and score not in there:
-                    why = f"{path} has a sample without it; files of rescore have it"
-                    raise SettingError(f"--score {score}: {why}")
+                scores = sample.row.get("scores", ())
+                if score and sample.score is not None and score not in scores:
+                    raise SettingError(
+                        f"--score {score}: {path} has a sample without it; files of"
+                        " rescore have it"
+                    )
                 run = sample.row.get("run")
                 name = f"{path}: {run}" if run else path
                 number = results.setdefault(name, len(results))
                 yield row_of(sample, number, score or "")
-            if len(results) == before:
+            if len(results) == results_before:
                 raise sources.no_completion([path])
 
     table = table_of(rows())
     scored = {*table.filter(HAS_SCORE)["result"]}
-    for name, result in results.items():
-        if result not in scored:
+    for name, number in results.items():
+        if number not in scored:
             raise SettingError(f"{name}: no completion has a score; `rescore` gives it")
     unread = [line for sources in by_path.values() for line in sources.reasons()]
     return list(results), table, unread
@@ -176,7 +177,7 @@ def report(paths: Sequence[str], out: Path, title: str) -> int:
 def rescore(
     paths: Sequence[str],
     out: Path | None,
-    task_modules: Sequence[str] | None,
+    task_modules: Sequence[str],
     workers: int,
     ray: str | None,
     as_json: bool,
@@ -194,34 +195,35 @@ def rescore(
 
     if out is not None:
         check_writable("--out", out)
-    written = out and out.resolve()
-    sources = Sources([f for f in files_of(paths) if f.resolve() != written])
-    modules = tuple(task_modules or ())
-    with contextlib.ExitStack() as end:
-        cluster = _cluster(ray, end) if ray else None
-        pool = end.enter_context(pool_of(workers, modules))
+    output = out and out.resolve()
+    sources = Sources([file for file in files_of(paths) if file.resolve() != output])
+    modules = tuple(task_modules)
+    with contextlib.ExitStack() as stack:
+        cluster = _connect_to_cluster(ray, stack) if ray else None
+        pool = stack.enter_context(worker_pool(workers, modules))
         rows = shutdown.run(_rescore(sources, out, pool, cluster, modules))
     if not rows:
         raise sources.no_completion(paths)
     table = table_of(rows)
     ours = table.filter(result=SCORES.index("ours"))
-    lost = Counter(ours.filter(~HAS_SCORE)["outcome"])
-    outcomes = ", ".join(f"{word} {number}" for word, number in lost.most_common())
-    remarks = [f"without a score, and so not in the means: {outcomes}"] * bool(lost)
-    remarks += sources.reasons()
+    unscored = Counter(ours.filter(~HAS_SCORE)["outcome"])
+    remarks = sources.reasons()
+    if unscored:
+        counts = ", ".join(f"{name} {count}" for name, count in unscored.most_common())
+        remarks = [f"without a score, and so not in the means: {counts}", *remarks]
     _print(Comparison(SCORES, table), remarks, with_tasks=True, as_json=as_json)
-    return int(lost.total() == len(ours))
+    return int(unscored.total() == len(ours))
 
 
-def _cluster(address: str, end: contextlib.ExitStack) -> Any:
-    """Return a connection to a Ray cluster, which is closed at the end."""
+def _connect_to_cluster(address: str, stack: contextlib.ExitStack) -> Any:
+    """Return a connection to a Ray cluster, which the stack closes."""
     if importlib.util.find_spec("ray") is None:
         raise SettingError("--ray: ray is not installed; run `pip install ray`")
     from rg_env.adapters.ray import Cluster
 
     # Ray prints messages about nodes, which must not mix with the result.
-    end.enter_context(contextlib.redirect_stdout(sys.stderr))
-    return end.enter_context(contextlib.closing(Cluster(address)))
+    stack.enter_context(contextlib.redirect_stdout(sys.stderr))
+    return stack.enter_context(contextlib.closing(Cluster(address)))
 
 
 async def _rescore(
@@ -231,7 +233,7 @@ async def _rescore(
     cluster: Any,
     modules: tuple[str, ...],
 ) -> list[Sequence[Any]]:
-    """Score completions that are not in the file yet; return the rows of all."""
+    """Score the completions that are not in the file yet; return the rows of all."""
     from rg_env.library.installed_library import read_library
     from rg_env.results.estimates import row_of
     from rg_env.results.rescoring import (
@@ -244,8 +246,8 @@ async def _rescore(
 
     library = await read_library(pool)
     rows: list[Sequence[Any]] = []
-    named = set[str]()
-    new = sources.samples()
+    logged_outcomes = set[str]()
+    samples = sources.samples()
     sinks: list[Part] = []
 
     def add(samples: Iterable[Sample]) -> None:
@@ -253,33 +255,33 @@ async def _rescore(
             rows.extend(row_of(sample, n, name) for n, name in enumerate(SCORES))
 
     async def show(group: Group) -> None:
-        """Add the samples of a group; name the first outcome of each kind."""
+        """Add the samples of a group; log the first outcome of each kind."""
         add(group.data)
         for sample in group.data:
-            if sample.score is None and sample.outcome not in named:
-                named.add(sample.outcome)
-                why = on_one_line(sample.row["reason"], 200)
-                logger.warning("the first without a score: %s", why)
+            if sample.score is None and sample.outcome not in logged_outcomes:
+                logged_outcomes.add(sample.outcome)
+                reason = on_one_line(sample.row["reason"], 200)
+                logger.warning("the first without a score: %s", reason)
         new_kb = sources.read_kb - progress.done
         progress.advance(f"{len(rows) // len(SCORES)} scored", new_kb)
 
-    with contextlib.ExitStack() as end:
+    with contextlib.ExitStack() as stack:
         if out is not None:
-            file = end.enter_context(contextlib.closing(RescoredFile(out)))
+            file = stack.enter_context(contextlib.closing(RescoredFile(out)))
             await in_thread(add, file.samples(library.release))
-            new = file.missing(new)
+            samples = file.missing(samples)
             sinks.append(file.take)
-        progress = end.enter_context(WorkProgress("rescore", sources.total_kb, "kB"))
+        progress = stack.enter_context(WorkProgress("rescore", sources.total_kb, "kB"))
         sinks.append(show)
         if cluster is None:
-            batches = batched(new, SAMPLES_AT_ONCE)
+            batches = batched(samples, SAMPLES_PER_BATCH)
             items = (item for batch in batches for item in by_item(batch))
             await rescore(items, Rescoring(pool, library).of_item, sinks)
         else:
             await rescore(
-                batched(new, SAMPLES_A_CALL),
-                lambda samples: cluster.call(rescored_here, samples, modules),
+                batched(samples, SAMPLES_PER_CALL),
+                lambda batch: cluster.call(rescored_here, batch, modules),
                 sinks,
-                cluster.cpus * CALLS_A_CORE,
+                cluster.cpus * CALLS_PER_CORE,
             )
     return rows

@@ -25,7 +25,7 @@ from rg_env.cli.main import (
     names_argument,
     option,
     task_modules_option,
-    workers,
+    worker_pool,
 )
 from rg_env.errors import (
     RunError,
@@ -63,7 +63,7 @@ SOLVE_DEADLINE_S = 300.0
 ASKS: Mapping[str, str] = json.loads(
     Path(__file__).with_name("task_asks.json").read_text(encoding="utf-8")
 )
-"""Task to its description in at most 64 characters."""
+"""Task to what it asks for, in at most 64 characters."""
 
 ROW = "{:<29} {:>6} {:>8} {:>8} {:>8}"
 LEGEND = """\
@@ -84,16 +84,16 @@ class TaskFacts:
     no_scale_reason: str = ""
 
 
-def _asks(info: TaskInfo) -> str:
+def _asks_for(info: TaskInfo) -> str:
     return ASKS.get(info.name) or on_one_line(info.asks, 64)
 
 
-def _cost(cost_ms: float | None) -> str:
+def _cost_text(cost_ms: float | None) -> str:
     return "" if cost_ms is None else f"{cost_ms:.{2 if cost_ms < 1 else 0}f}"
 
 
-def listing(tasks: Sequence[TaskFacts]) -> str:
-    """Return the tasks by category."""
+def task_table(tasks: Sequence[TaskFacts]) -> str:
+    """Return a table of the tasks by category."""
     lines = [ROW.format("task", "steps", "default", "ms at 0", "ms at 1")]
     ordered = sorted(tasks, key=lambda facts: (facts.info.category, facts.info.name))
     groups = itertools.groupby(ordered, lambda facts: facts.info.category)
@@ -101,44 +101,49 @@ def listing(tasks: Sequence[TaskFacts]) -> str:
         lines.append(category)
         for facts in members:
             cells = ["none", "", "", ""]
-            if (scale := facts.scale) is not None:
+            scale = facts.scale
+            if scale is not None:
                 default = scale.default_level
                 cells = [
-                    f"{len(scale.steps)}{'*' * scale.is_dead}",
+                    f"{len(scale.steps)}{'*' if scale.is_dead else ''}",
                     "off" if default is None else f"{default:.2f}",
-                    *(_cost(scale.steps[number].item_ms) for number in (0, -1)),
+                    _cost_text(scale.steps[0].item_ms),
+                    _cost_text(scale.steps[-1].item_ms),
                 ]
             lines.append(ROW.format(f"  {facts.info.name}", *cells).rstrip())
-            lines.append(f"    {_asks(facts.info)}")
+            lines.append(f"    {_asks_for(facts.info)}")
     return "\n".join([*lines, LEGEND, counted(len(tasks), "task")])
 
 
-def details(facts: TaskFacts) -> str:
+def task_details(facts: TaskFacts) -> str:
     """Return everything about one task."""
     info = facts.info
     scale = facts.scale
     values: dict[str, Any] = {
         "task": info.name,
         "category": info.category,
-        "asks_for": _asks(info),
+        "asks_for": _asks_for(info),
         "parameters": dict(info.parameters),
         "languages": info.languages or None,
     }
     if scale is None:
-        return "\n".join(lines({**values, "no scale": facts.no_scale_reason}))
+        return "\n".join(value_lines({**values, "no scale": facts.no_scale_reason}))
     values["default_level"] = scale.default_level
     values["note"] = scale.note or None
     for number, step in enumerate(scale.steps):
-        name = f"level {scale.level_of(number):.4g} ({_cost(step.item_ms)} ms)"
-        values[name] = dict(step.params)
-    values |= {f"skipped level {one.level}": one.reason for one in scale.skipped}
-    return "\n".join(lines(values))
+        level = f"{scale.level_of(number):.4g}"
+        values[f"level {level} ({_cost_text(step.item_ms)} ms)"] = dict(step.params)
+    values |= {f"skipped level {skip.level}": skip.reason for skip in scale.skipped}
+    return "\n".join(value_lines(values))
 
 
 def chosen_tasks(
     library: LibraryDescription, names: Sequence[str], categories: Sequence[str] = ()
 ) -> list[str]:
-    """Return the tasks that match a name and a category, if those are given."""
+    """Return the tasks that match one of the names and one of the categories.
+
+    No names, or no categories, match all tasks.
+    """
     with in_section("command line: "):
         by_name = build_selection(library, StreamSettings(names or None))
         settings = StreamSettings(categories=categories or None)
@@ -149,7 +154,7 @@ def chosen_tasks(
     return chosen
 
 
-async def facts_of(
+async def read_facts(
     names: Sequence[str], categories: Sequence[str], pool: WorkerPool
 ) -> list[TaskFacts]:
     """Return the facts of the matching tasks."""
@@ -174,41 +179,40 @@ def tasks(
     Levels of difficulty go from 0 to 1. If only one task is named, all its steps are
     shown.
     """
-    with workers(1, task_modules) as pool:
-        facts = shutdown.run(facts_of(names, category, pool))
-    is_one = len(facts) == 1
-    print(details(facts[0]) if is_one else listing(facts))
+    with worker_pool(1, task_modules) as pool:
+        facts = shutdown.run(read_facts(names, category, pool))
+    print(task_details(facts[0]) if len(facts) == 1 else task_table(facts))
     return 0
 
 
 # -- show ------------------------------------------------------------------------------
 
 
-BLOCKS = ("question", "solution", "answer")
-"""Names of values that are foreign text."""
+TEXT_BLOCKS = ("question", "solution", "answer")
+"""Names of values that are texts of several lines."""
 
 
-def lines(values: Mapping[str, Any]) -> list[str]:
-    """Return the lines of names and values without None; foreign text is indented.
+def value_lines(values: Mapping[str, Any]) -> list[str]:
+    """Return lines with the names and values that are not None.
 
     Example:
-        >>> lines({"task": "gcd", "level": None, "answer": "12"})
+        >>> value_lines({"task": "gcd", "level": None, "answer": "12"})
         ['task: gcd', 'answer:', '  12']
     """
-    result = []
+    lines = []
     for name, value in values.items():
         if value is None:
             continue
-        if name in BLOCKS and value:
-            result += [f"{name}:", textwrap.indent(visible(value), "  ")]
+        if name in TEXT_BLOCKS and value:
+            lines += [f"{name}:", textwrap.indent(visible(value), "  ")]
         else:
             is_text = isinstance(value, str) and value
             text = value if is_text else json.dumps(value, default=str)
-            result.append(f"{name}: {visible(text)}")
-    return result
+            lines.append(f"{name}: {visible(text)}")
+    return lines
 
 
-async def _item(
+async def _make_item(
     pool: WorkerPool, name: str, level: float | None, seeds: Sequence[int]
 ) -> Item:
     """Make an item from the first seed that gives a usable one."""
@@ -219,28 +223,32 @@ async def _item(
     if level is not None:
         scales, reasons = await read_scales(pool, library, [name])
         if (scale := scales.get(name)) is None:
-            why = f"{name!r} has no difficulty scale ({reasons[name]})"
-            raise SettingError(f"command line: --level: {why}")
+            raise SettingError(
+                f"command line: --level: {name!r} has no difficulty scale"
+                f" ({reasons[name]})"
+            )
 
-    def attempt(seed: int) -> Item:
-        step = scale and scale.step_at(level or 0.0, mix_of_seed(seed)).params
-        return Item(name, step or {}, seed, level)
+    def item_of(seed: int) -> Item:
+        params: Mapping[str, Any] = {}
+        if scale is not None and level is not None:
+            params = scale.step_at(level, mix_of_seed(seed)).params
+        return Item(name, params, seed, level)
 
     maker = ItemMaker(deadline_s=MAKE_DEADLINE_S)
-    return await maker.first_usable(pool, map(attempt, seeds))
+    return await maker.first_usable(pool, map(item_of, seeds))
 
 
-async def _values(
+async def _shown_values(
     pool: WorkerPool, item: Item, answer: str | None, rules: ScoringRules
 ) -> dict[str, Any]:
-    """Return the values of an item, and those of an answer as scored in training."""
+    """Return the values of an item and of an answer, which is scored as in training."""
     values: dict[str, Any] = {
         "task": item.task,
         "level": item.level,
         "params": dict(item.params),
         "seed": item.seed,
         "question": item.question,
-        # In a worker, which also knows the rules of a user's own tasks.
+        # A worker also knows the rules of a user's own tasks.
         "solution": await pool.run(
             solution, item.task, item.entry, deadline_s=SOLVE_DEADLINE_S
         ),
@@ -249,9 +257,9 @@ async def _values(
         return values
     scorer = GroupScorer(pool, rules=rules)
     (score,) = await scorer.score_group(item, item.entry, [answer.strip()])
-    why = None
+    error = None
     if score.outcome == "scorer_error":
-        why = await pool.run(
+        error = await pool.run(
             worker_jobs.scorer_fault,
             item.task,
             dict(item.params),
@@ -266,7 +274,7 @@ async def _values(
         "normalized": score.normalized,
         "outcome": score.outcome,
         "meaning": OUTCOMES[score.outcome],
-        "error": why,
+        "error": error,
     }
 
 
@@ -292,13 +300,15 @@ def show(
     seeds = range(100) if seed is None else [seed]
     rules = ScoringRules(scorer_fixes=not no_fixes)
     try:
-        with workers(1, task_modules) as pool:
-            item = _item(pool, task, level, seeds)
-            values = _values(pool, shutdown.run(item), answer, rules)
-            print("\n".join(lines(shutdown.run(values))))
+        with worker_pool(1, task_modules) as pool:
+            item = shutdown.run(_make_item(pool, task, level, seeds))
+            values = shutdown.run(_shown_values(pool, item, answer, rules))
     except PoolError as error:
-        advice = "another --seed or --level may make another item"
-        raise RunError(f"{task}: {why_no_entry(error)}; {advice}") from error
+        raise RunError(
+            f"{task}: {why_no_entry(error)}; another --seed or --level may make another"
+            " item"
+        ) from error
+    print("\n".join(value_lines(values)))
     return 0
 
 
@@ -306,21 +316,21 @@ def show(
 
 
 def remarks(tasks: Sequence[TaskInfo], other_scorers: Sequence[str]) -> list[str]:
-    """Return what differs from the library's release that the corrections are for."""
+    """Return lines about tasks with another scorer, and about untranslated tasks."""
     english = [info.name for info in tasks if info.languages == ("en",)]
     scorer = f"another scorer than that of reasoning-gym {LIBRARY_VERSION}"
-    each = {scorer: other_scorers, "not translated, always in English": english}
-    return [f"{what}: {', '.join(names)}" for what, names in each.items() if names]
+    notes = {scorer: other_scorers, "not translated, always in English": english}
+    return [f"{note}: {', '.join(names)}" for note, names in notes.items() if names]
 
 
-async def faults_of(
+async def check_tasks(
     tasks: Sequence[str], items: int, pool: WorkerPool, other: WorkerPool
 ) -> dict[str, str]:
     """Return each task that fails its check, with its fault."""
-    places = asyncio.Semaphore(2 * CORES)
+    slots = asyncio.Semaphore(2 * CORES)
 
     async def check(task: str) -> str | None:
-        async with places:
+        async with slots:
             fault = await check_task(pool, other, task, items)
         progress.advance(task)
         return fault
@@ -341,22 +351,23 @@ def doctor(names: Sequence[str], task_modules: Sequence[str], items: int) -> int
     that reference answers score 1.0. Exits with status 0 if all tasks pass, and 1 if
     not.
     """
-    # A process of the second pool must make the same items.
+    # Another process must make the same items.
     with (
-        workers(max(1, CORES - 1), task_modules) as pool,
-        workers(1, task_modules) as other,
+        worker_pool(max(1, CORES - 1), task_modules) as pool,
+        worker_pool(1, task_modules) as other,
     ):
         library = shutdown.run(read_library(pool))
         tasks = chosen_tasks(library, names)
-        faults = shutdown.run(faults_of(tasks, items, pool, other))
-        scorers = pool.run(
+        faults = shutdown.run(check_tasks(tasks, items, pool, other))
+        finding_scorers = pool.run(
             worker_jobs.other_scorers, tasks, deadline_s=SOLVE_DEADLINE_S
         )
-        others = shutdown.run(scorers)
+        other_scorers = shutdown.run(finding_scorers)
         layers = ", ".join(pool.sandbox_layers)
     for task, fault in faults.items():
         print(f"{task}: {printable(fault)}")
-    for remark in remarks([library.tasks[task] for task in tasks], others):
+    infos = [library.tasks[task] for task in tasks]
+    for remark in remarks(infos, other_scorers):
         print(remark)
     packages = [f"reasoning-gym {library.version}"]
     with contextlib.suppress(metadata.PackageNotFoundError):

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from rg_env.cli import server_commands
-from rg_env.cli.server_commands import checked
+from rg_env.cli.server_commands import with_client_check
 from rg_env.errors import SettingError
 from tests.support.parts import ENTRY, GUARD_S, run_main
 from tests.support.real_api import RealApi, registered
@@ -36,7 +36,7 @@ def test_a_file_without_a_usable_secret_is_refused_and_not_repeated(tmp_path, te
     path = tmp_path / "secret"
     path.write_bytes(text)
     with pytest.raises(SettingError, match=r"--secret_file .*openssl rand") as error:
-        checked(None, "::1", str(path), "")
+        with_client_check(None, "::1", str(path), "")
     assert text.decode(errors="replace") not in str(error.value)
 
 

@@ -40,8 +40,8 @@ def installed(pool):
 
 
 async def test_every_task_has_its_row_below_its_category_in_80_columns(pool, installed):
-    facts = await command.facts_of([], [], pool)
-    lines, category, tasks = command.listing(facts).splitlines(), None, []
+    facts = await command.read_facts([], [], pool)
+    lines, category, tasks = command.task_table(facts).splitlines(), None, []
     for line, below in itertools.pairwise(lines):
         if re.match("  [a-z]", line):
             tasks.append(line.split()[0])
@@ -62,7 +62,7 @@ def test_every_task_says_in_a_line_what_it_asks_for(installed):
 def test_a_row_has_steps_levels_place_of_the_default_and_costs():
     off = TaskInfo("off", "games", {}, True)  # its default is no point of the scale
     dead = Scale("off", SCALE.steps[2:])
-    listed = command.listing([FACTS, NO_SCALE, TaskFacts(off, dead)])
+    listed = command.task_table([FACTS, NO_SCALE, TaskFacts(off, dead)])
     rows = [line.split() for line in listed.splitlines()]
     assert ["towers", "3", "0.00", "0.25", "1234"] in rows
     assert ["acre", "none"] in rows
@@ -73,10 +73,10 @@ def test_a_row_has_steps_levels_place_of_the_default_and_costs():
 
 
 def test_one_task_is_shown_with_all_that_is_known_of_it():
-    lines = [line.strip() for line in command.details(FACTS).splitlines()]
+    lines = [line.strip() for line in command.task_details(FACTS).splitlines()]
     assert 'level 0.5 (20 ms): {"weights": [0.5], "min_disks": 5}' in lines
     assert {"default_level: 0.0", "skipped level 2: it hangs"} <= set(lines)
-    assert "nothing can be varied" in command.details(NO_SCALE)
+    assert "nothing can be varied" in command.task_details(NO_SCALE)
 
 
 # -- choosing --------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def test_an_item_that_cannot_be_made_ends_with_status_1(capsys, monkeypatch):
 
 async def test_the_item_is_the_librarys_of_that_seed_or_of_the_first(pool):
     for seeds, seed in (([7], 7), (range(9), 0)):
-        item = await command._item(pool, "gcd", None, seeds)
+        item = await command._make_item(pool, "gcd", None, seeds)
         call = (worker_jobs.make_entry, "gcd", {}, seed)
         assert item.entry == pool.call(*call, deadline_s=GUARD_S)
         assert item.params == {}
@@ -119,8 +119,8 @@ async def test_the_item_is_the_librarys_of_that_seed_or_of_the_first(pool):
 def test_foreign_text_is_neither_wrapped_nor_read_as_markup_nor_steers_the_terminal():
     question = "[bold]grid[/bold]\n" + "1 0 " * 60 + "\n\n\ta\\b  "
     indented = question.replace("\n", "\n  ").replace("\n  \n", "\n\n")
-    assert command.lines({"question": question}) == ["question:", f"  {indented}"]
-    (_, text) = command.lines({"answer": "a\x1b[2Jb\r\u202e\u2028\ud800"})
+    assert command.value_lines({"question": question}) == ["question:", f"  {indented}"]
+    (_, text) = command.value_lines({"answer": "a\x1b[2Jb\r\u202e\u2028\ud800"})
     assert text == "  a\\x1b[2Jb\\r\\u202e\\u2028\\ud800"
     pictures = "é 漢 🤍\U000e0144 \u200d ┼"
     assert visible(pictures) == pictures
