@@ -1,8 +1,8 @@
 """The settings of the environment: their types, ranges and help texts.
 
 Names of tasks and parameters are checked later, against the installed library. The
-framework's own fields are declared again, because its import takes seconds. Each base
-class of `CheckedSettings` is a group of `--help`; its docstring is the title.
+framework's fields are declared again, because importing it takes seconds. Each base
+class of `CheckedSettings` is a group of settings, and its docstring is the title.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ DEFAULT_TOKENIZER = "NousResearch/DeepHermes-3-Llama-3-3B-Preview"
 
 PUBLISHED = "published"  # the value of `eval_system_prompt` for the library's prompt
 
-# Variables of rank and number; the first that are set win. The step comes before the
-# job, which may start the trainer beside its environments.
+# Variables with the rank and the number of instances; the first pair that is set wins.
+# Slurm's step comes before its job, which may have more tasks than environments.
 LAUNCHERS = (
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
     ("SLURM_PROCID", "SLURM_NTASKS"),
@@ -69,24 +69,23 @@ LAUNCHERS = (
 
 
 def shard_of_launcher() -> tuple[int, int]:
-    """Return the number of this instance, and how many the launcher has started.
-
-    Without a launcher, they are 0 and 1.
+    """Return the rank of this instance and their number; 0 and 1 without a launcher.
 
     Raises:
         SettingError: The launcher's variables contradict each other.
     """
-    for rank, number in LAUNCHERS:
-        index = os.environ.get(rank, "")
-        count = os.environ.get(number, "")
-        if not index or not count:
+    for rank_name, count_name in LAUNCHERS:
+        rank = os.environ.get(rank_name, "")
+        count = os.environ.get(count_name, "")
+        if not rank or not count:
             continue
-        # An instance that took itself for the only one would sample the same items.
-        if not (index + count).isdecimal() or int(index) >= int(count):
+        # With a wrong rank, two instances would sample the same items.
+        if not (rank + count).isdecimal() or int(rank) >= int(count):
             raise SettingError(
-                f"{rank}: {shown(index)} is not allowed beside {number} {shown(count)}"
+                f"{rank_name}: {shown(rank)} is not allowed beside {count_name}"
+                f" {shown(count)}"
             )
-        return int(index), int(count)
+        return int(rank), int(count)
     return 0, 1
 
 
@@ -95,7 +94,7 @@ class ItemSettings(CheckedModel):
 
     affects = Affects.ITEMS
 
-    # Their contents affect the items, and are compared by digest.
+    # The contents of the modules affect the items, and are compared by their digest.
     task_modules: Annotated[Modules, Affects.NOTHING] = Field([])
     """Modules with your own tasks: import names, or paths of .py files"""
     tasks: SomeNames = None
@@ -334,18 +333,18 @@ class CheckedSettings(
         return self.model_dump(mode="json", include=set(names))
 
     @model_validator(mode="after")
-    def _fits_together(self) -> CheckedSettings:
+    def _check_combinations(self) -> CheckedSettings:
         if self.shard_index >= self.num_shards:
             raise ValueError(
                 f"shard_index: {self.shard_index} is not allowed; expected a number"
                 f" below num_shards, which is {self.num_shards}"
             )
-        for one, other in (
-            ("eval_level", "eval_preset"),
-            ("max_reasoning_tokens", "reasoning_effort"),
-        ):
-            if getattr(self, one) is not None and getattr(self, other) is not None:
-                raise ValueError(f"{one}: cannot be combined with {other}")
+        if None not in (self.eval_level, self.eval_preset):
+            raise ValueError("eval_level: cannot be combined with eval_preset")
+        if None not in (self.max_reasoning_tokens, self.reasoning_effort):
+            raise ValueError(
+                "max_reasoning_tokens: cannot be combined with reasoning_effort"
+            )
         return self
 
 
@@ -357,11 +356,12 @@ TASK_SELECTION = (
     "task_params",
     "task_levels",
 )
+"""The settings that select tasks, and set their weights, parameters and levels."""
 GROUPS = cast(tuple[type[CheckedModel], ...], CheckedSettings.__bases__)
 
 
-def affecting(*parts: Affects) -> frozenset[str]:
-    """Return the settings of the environment that affect any of these parts.
+def affecting(*affected: Affects) -> frozenset[str]:
+    """Return the settings of the environment that affect any of these.
 
     Example:
         >>> sorted(affecting(Affects.ROWS))
@@ -372,7 +372,7 @@ def affecting(*parts: Affects) -> frozenset[str]:
         for group in GROUPS
         for name, info in group.model_fields.items()
         if next((m for m in info.metadata if isinstance(m, Affects)), group.affects)
-        in parts
+        in affected
     )
 
 
@@ -395,5 +395,4 @@ DEFAULTS: dict[str, Any] = {
     "complexity_mode": "random",
     "min_batch_allocation": 0.1,
 }
-"""The defaults of the commands that differ from those of the class, as in the
-original."""
+"""The original's defaults of the commands, where they differ from the class."""

@@ -1,7 +1,7 @@
 """The settings of an inference server, and of `launch`.
 
 Fields of a request that the environment sets are refused here. Otherwise a request
-would have two values of one field, and the trainer would get the wrong one.
+would have two values of one field, and the trainer could be told the unused one.
 """
 
 from __future__ import annotations
@@ -21,23 +21,22 @@ SIMULATED = "simulated"
 
 TEMPLATE_KWARGS = "chat_template_kwargs"  # arguments of the chat template
 
-_FIXED = """
+_RESERVED_FIELDS = """
     max_tokens max_new_tokens max_completion_tokens temperature top_p n model prompt
     messages input_ids sampling_params logprobs top_logprobs return_logprob stream
     echo"""
-FIXED = frozenset(_FIXED.split())
+RESERVED_FIELDS = frozenset(_RESERVED_FIELDS.split())
 """Fields of a request that the environment sets from its own settings."""
 
-FIXED_HEADERS = frozenset(
-    ("connection", "content-length", "content-type", "host", "transfer-encoding")
-)
+_RESERVED_HEADERS = "connection content-length content-type host transfer-encoding"
+RESERVED_HEADERS = frozenset(_RESERVED_HEADERS.split())
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
 def check_headers(headers: dict[str, str]) -> dict[str, str]:
-    """Return headers unchanged; refuse invalid ones, without their values."""
+    """Return headers unchanged; refuse invalid ones without repeating their values."""
     for name, value in headers.items():
-        if not _HEADER.fullmatch(name) or name.lower() in FIXED_HEADERS:
+        if not _HEADER.fullmatch(name) or name.lower() in RESERVED_HEADERS:
             raise ValueError(f"{shown(name)} is not the name of an additional header")
         if not re.fullmatch("[ -~]*", value):
             raise ValueError(f"the value of {name!r} must be one line of ASCII")
@@ -46,7 +45,8 @@ def check_headers(headers: dict[str, str]) -> dict[str, str]:
 
 def check_extra_body(extra: dict[str, Any]) -> dict[str, Any]:
     """Return fields of a body unchanged; refuse those that the environment sets."""
-    for name in FIXED.intersection(extra):
+    if reserved := RESERVED_FIELDS & extra.keys():
+        name = min(reserved)
         raise ValueError(f"{name} is set by the environment, from its other settings")
     if not isinstance(extra.get(TEMPLATE_KWARGS, {}), dict):
         raise ValueError(f"{TEMPLATE_KWARGS} is not a map")
@@ -65,7 +65,7 @@ class CheckedServer(CheckedModel):
     server_type: Literal["openai", "trl", "sglang", "vllm"] = "openai"
     """Type of the server; openai is any with an OpenAI-compatible API"""
     model_name: Text = "default"
-    """Model on the server; if not set, its only one"""
+    """Model on the server; if not set, the only one that it serves"""
     api_key: Annotated[str, Field(pattern="^[!-~]*$")] | None = ""
     """API key of the server"""
     tokenizer_name: Text = "none"
@@ -96,11 +96,11 @@ DEFAULTS: dict[str, Any] = {
     "num_requests_for_eval": 256,
     "server_type": "vllm",
 }
-"""The defaults of the commands, as in the original, but a type that can train."""
+"""The defaults of the commands: those of the original, with a type that can train."""
 
 # -- launch ----------------------------------------------------------------------------
 
-TRAINER_WORDS = (
+TRAINER_PLACEHOLDERS = (
     "api",
     "server",
     "model",
@@ -110,25 +110,25 @@ TRAINER_WORDS = (
     "max_token_length",
     "total_steps",
 )
-"""The fields in braces that a trainer's command line may have."""
+"""The placeholders, in braces, of a trainer's command line."""
 
 
-def _arguments(text: str) -> str:
+def _check_arguments(text: str) -> str:
     shlex.split(text)  # raises ValueError for an unclosed quote
     return text
 
 
-def _trainer(text: str) -> str:
+def _check_trainer(text: str) -> str:
     try:
-        text.format(**dict.fromkeys(TRAINER_WORDS, ""))
+        text.format_map(dict.fromkeys(TRAINER_PLACEHOLDERS, ""))
     except (LookupError, ValueError, AttributeError) as error:
-        names = ", ".join(f"{{{word}}}" for word in TRAINER_WORDS)
+        names = ", ".join(f"{{{name}}}" for name in TRAINER_PLACEHOLDERS)
         raise ValueError(unexpected(text, f"only {names} in braces")) from error
     return text
 
 
-Arguments = Annotated[str, AfterValidator(_arguments)]
-Trainer = Annotated[Arguments, Field(pattern=r"\S"), AfterValidator(_trainer)]
+Arguments = Annotated[str, AfterValidator(_check_arguments)]
+Trainer = Annotated[Arguments, Field(pattern=r"\S"), AfterValidator(_check_trainer)]
 
 
 class LaunchSettings(CheckedModel):

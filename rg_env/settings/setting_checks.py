@@ -1,4 +1,4 @@
-"""The types of settings, and the sentence for a refused value."""
+"""Types and checks of settings, and the sentence for a refused value."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from pydantic import (
 
 from rg_env.errors import SettingError, shown, unexpected, unknown_name
 
-SECRET = ("api_key", "headers", "openai")  # no sentence repeats their values
+SECRET = ("api_key", "headers", "openai")  # no message repeats their values
 
 
 class Affects(enum.Enum):
-    """The part of the results that a setting affects.
+    """What a setting affects.
 
     It is the `affects` of the setting's group, unless its annotation has another.
     """
 
-    NOTHING = enum.auto()  # only speed, places and messages
+    NOTHING = enum.auto()  # only speed, paths and messages
     ITEMS = enum.auto()  # the sampled training items
     FEEDBACK = enum.auto()  # the changes of levels and weights
     COMPLETIONS = enum.auto()  # requests for training items
@@ -51,24 +51,24 @@ def types_in(annotation: Any) -> Iterator[Any]:
         >>> list(types_in(list[int] | None))
         [<class 'list'>, <class 'NoneType'>]
     """
-    parts = typing.get_args(annotation)
+    arguments = typing.get_args(annotation)
     origin = typing.get_origin(annotation)
     if origin is Annotated:
-        yield from types_in(parts[0])
+        yield from types_in(arguments[0])
     elif origin in (typing.Union, types.UnionType):
-        for part in parts:
-            yield from types_in(part)
+        for argument in arguments:
+            yield from types_in(argument)
     else:
         yield annotation if origin in (None, typing.Literal) else origin
 
 
 _URL = TypeAdapter(AnyHttpUrl)
 _URL_FORM = re.compile(r"https?://[^\s/?#@,\\]+(/[^\s?#,\\]*)?", re.IGNORECASE)
-"""Stricter than a URL: one address, without a user, a query or a fragment."""
+"""A URL without a user, a query or a fragment."""
 
 
 def check_url(text: str) -> str:
-    """Return the address of a server unchanged; an error repeats no password."""
+    """Return the URL of a server unchanged; an error does not repeat a password."""
     try:
         if _URL_FORM.fullmatch(text) and _URL.validate_python(text):
             return text
@@ -79,7 +79,7 @@ def check_url(text: str) -> str:
 
 
 def without_path(url: str) -> str:
-    """Return an address for the log, without its path, which may be a secret.
+    """Return a URL for the log, without its path, which may be a secret.
 
     Example:
         >>> without_path("http://localhost:8000/secret")
@@ -118,7 +118,7 @@ class CheckedModel(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _is_no_flag(cls, value: object, info: ValidationInfo) -> object:
+    def _refuse_booleans(cls, value: object, info: ValidationInfo) -> object:
         """Refuse true and false for a number; pydantic would take them for 1 and 0."""
         annotation = cls.model_fields[str(info.field_name)].annotation
         if isinstance(value, bool) and bool not in types_in(annotation):
@@ -130,7 +130,7 @@ def build(section: str, model: type[BaseModel], values: Mapping[str, Any]) -> An
     """Build a model of settings from names and values.
 
     Raises:
-        SettingError: A name or a value is wrong; the sentence begins with the section
+        SettingError: A name or a value is wrong; the message begins with the section
             and the field ("env.seed").
     """
     for name in values:
@@ -143,13 +143,13 @@ def build(section: str, model: type[BaseModel], values: Mapping[str, Any]) -> An
         fault = max(faults, key=lambda each: len(each["loc"]))
         # pydantic adds parts such as `[key]`, `list[str]` and `constrained-str`.
         parts = [part for part in map(str, fault["loc"]) if "[" not in part]
-        place = ".".join(parts).removesuffix(".constrained-str")
+        path = ".".join(parts).removesuffix(".constrained-str")
         if fault["type"] == "value_error":  # one of our checks
-            why = str(fault["ctx"]["error"])
+            reason = str(fault["ctx"]["error"])
         elif fault["loc"][0] in SECRET:
-            why = fault["msg"]
+            reason = fault["msg"]
         else:
-            why = f"{shown(fault['input'])} is not allowed: {fault['msg']}"
-        # The sentence of a check of the whole model begins with the field.
-        name = f"{section}.{place}: " if place else f"{section}."
-        raise SettingError(f"{name}{why}") from error
+            reason = f"{shown(fault['input'])} is not allowed: {fault['msg']}"
+        # The message of a check of several fields begins with one of them.
+        name = f"{section}.{path}: " if path else f"{section}."
+        raise SettingError(f"{name}{reason}") from error
