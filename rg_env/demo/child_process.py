@@ -1,7 +1,7 @@
 """Runs programs of this project as child processes.
 
-The last word in the first line of their output is their URL. The kernel ends them with
-this process, so none is left behind, however this process ends.
+The first line of a program's output ends with its URL. The kernel ends the programs
+with this process, so none is left behind, however this process ends.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ChildProgram:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            # Ctrl-C only reaches this process, which then ends the child.
+            # Ctrl-C reaches only this process, which then ends the child.
             start_new_session=True,
             preexec_fn=syscalls.end_with_parent,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
@@ -48,8 +48,8 @@ class ChildProgram:
         """Return the URL of the program.
 
         Raises:
-            SettingError: It refused to start; the text is its own sentence.
-            RunError: It ended, or printed no URL; the text has the end of its log.
+            SettingError: It refused to start; the message is its own.
+            RunError: It ended or printed no URL; the message has its last log line.
         """
         output = self._process.stdout
         assert output is not None  # noqa: S101 - it is a pipe
@@ -71,7 +71,7 @@ class ChildProgram:
         return RunError(f"{self._module} {reason} ({last})")
 
     def stop(self) -> None:
-        """Terminate the program, kill it after a while, and wait for its end."""
+        """Terminate the program, or kill it after `STOP_TIMEOUT_S`."""
         process = self._process
         process.terminate()
         try:
@@ -85,7 +85,7 @@ class ChildProgram:
 
 @contextlib.asynccontextmanager
 async def running_program(module: str, *argv: str) -> AsyncIterator[str]:
-    """Run a program while the context lasts; yields its URL."""
+    """Run a program within a context, which has its URL."""
     child = ChildProgram(module, *argv)
     try:
         yield await asyncio.to_thread(child.wait_for_url)

@@ -1,12 +1,12 @@
-"""The simulated model: a client without a server that knows the answer of each item.
+"""The simulated model: a client that needs no server and knows each item's answer.
 
 `openai.base_url: simulated` selects it. A completion depends only on the item and on
 its number among the completions of the item, not on time or earlier samples. The
 log-probabilities are random: finite, negative and not those of a model.
 
-The kind of a completion is random. Every task has a skill in (0, 1), the level of the
-item is its difficulty, and the chance of a right answer is logistic in their
-difference.
+The kind of a completion is random. The model has a skill in (0, 1) for each task, the
+level of the item is its difficulty, and the chance of a right answer is logistic in
+their difference.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import logging
 import math
 import random
 import string
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -33,9 +33,6 @@ from rg_env.task_rules.rules import MIXTURE
 
 logger = logging.getLogger(__name__)
 
-KINDS = ("bad_format", "unfinished", "hedged", "right", "wrong")
-"""The intended kinds of a completion."""
-
 _CLOSED = "<think>\n{thinking}\n</think>\n"
 _GOOD_FORM = _CLOSED + "{begin}{answer}{end}"
 BAD_FORMS = (
@@ -46,8 +43,10 @@ BAD_FORMS = (
 )
 """Forms without an answer: no tags, two answers, an unclosed tag, only in thinking."""
 
-MARKS: dict[AnswerFormat, tuple[str, str]]
-MARKS = {"tags": ("<answer>", "</answer>"), "boxed": ("\\boxed{", "}")}
+TAGS: dict[AnswerFormat, tuple[str, str]] = {
+    "tags": ("<answer>", "</answer>"),
+    "boxed": ("\\boxed{", "}"),
+}
 
 THOUGHTS = (
     "Let me read the question once more before I do anything.",
@@ -63,21 +62,25 @@ THOUGHTS = (
 class PolicyProfile:
     """The behaviour of the simulated model.
 
-    The skills of tasks are in `mean_skill` +- `skill_spread`. `bad_format`,
-    `unfinished` and `hedged` are the chances of a form without an answer, of thinking
-    that never ends, and of two answers within one pair of tags.
+    Attributes:
+        mean_skill: The mean of the skills of tasks.
+        skill_spread: The largest difference of a skill from the mean.
+        sharpness: How fast the chance falls as the level exceeds the skill.
+        bad_format: The chance of a form without an answer.
+        unfinished: The chance of thinking that never ends.
+        hedged: The chance of two answers within one pair of tags.
     """
 
     mean_skill: float = 0.55
     skill_spread: float = 0.4
-    sharpness: float = 6.0  # how fast the chance falls as the level passes the skill
+    sharpness: float = 6.0
     bad_format: float = 0.05
     unfinished: float = 0.03
     hedged: float = 0.02
 
 
 class SimulatedClient(Client):
-    """A client that makes the completions of items itself, and never fails."""
+    """A client that makes the completions itself; its requests never fail."""
 
     profile = PolicyProfile()
 
@@ -99,15 +102,18 @@ class SimulatedClient(Client):
     ) -> list[Completion]:
         """Make completions of the item of a prompt."""
         if prompt.item is None:
-            raise NotImplementedError("the simulated model completes items alone")
-        written = self._written(prompt, fields["n"], fields["max_tokens"])
-        read = await in_thread(read_tokens, self.tokenizer, written)
+            raise NotImplementedError("the simulated model only completes items")
+        written = self._write(prompt, fields["n"], fields["max_tokens"])
+        completions = await in_thread(read_tokens, self.tokenizer, written)
         if on_reply is not None:
             on_reply()
-        return read
+        return completions
 
-    def _written(self, prompt: Prompt, n: int, max_tokens: int) -> Iterator[Completion]:
-        item = _item_of(*prompt.item[-2:])
+    def _write(self, prompt: Prompt, n: int, max_tokens: int) -> Iterator[Completion]:
+        _, entry, dataset = prompt.item
+        # An object of a user is no `Item`; its task is read from its entry.
+        item = dataset if isinstance(dataset, Item) else Item(MIXTURE)
+        item = dataclasses.replace(item, _entry=entry)
         gold = item.gold or "no solution known"
         for number in range(prompt.first, prompt.first + n):
             rng = random.Random(f"{item.index}/{number}/{item.question}")
@@ -120,19 +126,12 @@ class SimulatedClient(Client):
             ids.append(self.tokenizer.eos_token_id)
             reason = "stop" if len(ids) <= max_tokens else "length"
             ids = ids[:max_tokens]
-            dice = np.random.default_rng(rng.getrandbits(32))
-            logprobs = -dice.exponential(0.5, len(ids)).round(4)
+            noise_rng = np.random.default_rng(rng.getrandbits(32))
+            logprobs = -noise_rng.exponential(0.5, len(ids)).round(4)
             yield Completion(None, ids, logprobs.tolist(), reason)
 
     async def _chat_completion_wrapper(self, **fields: Any) -> ChatCompletion:
-        raise NotImplementedError("the simulated model completes items alone")
-
-
-def _item_of(entry: Mapping[str, Any], dataset: Any) -> Item:
-    """Return an item with its entry, also if it is a foreign one."""
-    # The entry of a mixture names its task.
-    item = dataset if isinstance(dataset, Item) else Item(MIXTURE)
-    return dataclasses.replace(item, _entry=entry)
+        raise NotImplementedError("the simulated model only completes items")
 
 
 # -- completions -----------------------------------------------------------------------
@@ -146,9 +145,9 @@ def chance_right(profile: PolicyProfile, task: str, level: float | None) -> floa
         >>> easy > hard
         True
     """
-    place = 2 * random.Random(task).random() - 1  # depends only on the name
-    skill = profile.mean_skill + profile.skill_spread * place
-    # The library's own parameters have no known level.
+    offset = 2 * random.Random(task).random() - 1  # depends only on the name
+    skill = profile.mean_skill + profile.skill_spread * offset
+    # The level of the library's default parameters is not known.
     difficulty = 0.5 if level is None else level
     return 1 / (1 + math.exp(-profile.sharpness * (skill - difficulty)))
 
@@ -156,27 +155,27 @@ def chance_right(profile: PolicyProfile, task: str, level: float | None) -> floa
 def sample_completion(
     item: Item, gold: str, profile: PolicyProfile, rng: random.Random
 ) -> tuple[str, str]:
-    """Return one completion of an item, which `gold` answers, and its kind.
+    """Return a completion of an item and its kind; `gold` is a right answer.
 
     The caller must repeat the text of an unfinished one up to its limit.
     """
     well_formed = 1 - profile.bad_format - profile.unfinished - profile.hedged
     right = well_formed * chance_right(profile, item.task, item.level)
-    weights = [
-        profile.bad_format,
-        profile.unfinished,
-        profile.hedged,
-        right,
-        well_formed - right,
-    ]
-    (kind,) = rng.choices(KINDS, weights)
+    chances = {
+        "bad_format": profile.bad_format,
+        "unfinished": profile.unfinished,
+        "hedged": profile.hedged,
+        "right": right,
+        "wrong": well_formed - right,
+    }
+    (kind,) = rng.choices([*chances], [*chances.values()])
     thinking = _sample_thinking(item.question, rng)
     if kind == "unfinished":
         return f"<think>\n{thinking}\n", kind
     other = spoil_answer(gold, rng)
     answer = {"wrong": other, "hedged": f"{gold} or {other}"}.get(kind, gold)
     form = rng.choice(BAD_FORMS) if kind == "bad_format" else _GOOD_FORM
-    begin, end = MARKS[item.answer_format]
+    begin, end = TAGS[item.answer_format]
     text = form.format(
         thinking=thinking, answer=answer, other=other, begin=begin, end=end
     )
@@ -186,18 +185,19 @@ def sample_completion(
 def spoil_answer(answer: str, rng: random.Random) -> str:
     """Change an answer into another one of the same form."""
     for alphabet in (string.digits, string.ascii_lowercase, string.ascii_uppercase):
-        if places := [i for i, sign in enumerate(answer) if sign in alphabet]:
-            place = rng.choice(places)
-            others = set(alphabet) - {answer[place], "0"}
-            return answer[:place] + rng.choice(sorted(others)) + answer[place + 1 :]
+        indices = [i for i, char in enumerate(answer) if char in alphabet]
+        if indices:
+            index = rng.choice(indices)
+            others = set(alphabet) - {answer[index], "0"}
+            return answer[:index] + rng.choice(sorted(others)) + answer[index + 1 :]
     return answer.strip()[:-1] or "0"
 
 
 def _sample_thinking(question: str, rng: random.Random) -> str:
     """Return 2 to 12 sentences with words of the question."""
-    # The end of a long question would cost time and change nothing.
-    given = question[:2000].split()
-    words = [word for word in given if word.isalpha() and len(word) > 4] or ["it"]
+    # The beginning of a long question is enough.
+    candidates = question[:2000].split()
+    words = [word for word in candidates if word.isalpha() and len(word) > 4] or ["it"]
     return " ".join(
         thought.format(
             first=rng.randrange(1, 100),

@@ -1,8 +1,8 @@
 """A stand-in for a trainer: takes batches from the Atropos API and trains nothing.
 
-It checks every group as strictly as the strictest known trainer, and counts. Its step
-is its own count of batches. The API's step is ahead, because the API makes all possible
-batches at once.
+It checks every group as strictly as the strictest known trainer, and counts the groups.
+Its step is the number of batches that it took. The API's step is ahead of it, because
+the API makes all possible batches at once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_WAIT_S = 1.0
 PAUSE_S = 0.2
 
 UNCOMPRESSED = {"Accept-Encoding": "identity"}
-"""Compression takes a third of the API's CPU time, and saves nothing here."""
+"""Headers that save a third of the API's CPU time on one machine."""
 
 # orjson's error is a subclass of `json.JSONDecodeError`.
 FAILURES = (aiohttp.ClientError, asyncio.TimeoutError, json.JSONDecodeError)
@@ -52,8 +52,8 @@ class TrainerConfig:
     max_token_len: int
     num_steps: int
     step_time_s: float = 0.0
-    give_up_s: float = 30.0  # limit of an outage of the API
-    longest_wait_s: float = MAX_WAIT_S
+    give_up_s: float = 30.0  # the longest outage of the API
+    longest_wait_s: float = MAX_WAIT_S  # between two requests for a batch
     checked_groups: int | None = None  # number per batch, None for all
     checkpoint_dir: str = ""
     save_checkpoint_interval: int = 0
@@ -62,7 +62,7 @@ class TrainerConfig:
 
 @dataclass
 class TrainerCounts:
-    """Counts of received data; each batch is a step."""
+    """Counts of the received data; each batch is a step."""
 
     steps: int = 0
     groups: int = 0
@@ -140,19 +140,22 @@ class StandInTrainer:
         return self.counts
 
     async def _register(self, session: aiohttp.ClientSession) -> None:
-        """Register; the API ignores a second trainer and answers as if it had not."""
+        """Register, and check that the API has the settings of this trainer.
+
+        The API ignores a second trainer, and replies to it as to the first.
+        """
         config = self._config
-        ours = {
+        expected = {
             "batch_size": config.batch_size,
             "max_token_len": config.max_token_len,
         }
         # The API ignores fields that it does not know.
         values = {**vars(config), "wandb_group": "demo", "wandb_project": "demo"}
         await self._request(session, "POST", "/register", values)
-        theirs = await self._request(session, "GET", "/info")
-        if theirs != ours:
+        found = await self._request(session, "GET", "/info")
+        if found != expected:
             raise RunError(
-                f"the Atropos API at {config.api_url} has {theirs} instead of {ours}:"
+                f"the Atropos API at {config.api_url} has {found} instead of {expected}:"
                 " another trainer registered first, or an env sent data before one did;"
                 f" restart the API, or reset it with GET {config.api_url}/reset_data"
             )
@@ -161,12 +164,12 @@ class StandInTrainer:
         """Request a batch until there is one, with a growing back-off."""
         wait_s = FIRST_WAIT_S
         while True:
-            answer = await self._request(session, "GET", "/batch")
-            groups: Groups | None = answer.get("batch")
+            reply = await self._request(session, "GET", "/batch")
+            groups: Groups | None = reply.get("batch")
             if groups:
                 return groups
-            # The API was restarted and knows no trainer.
-            if answer.get("status") == "error":
+            # The API was restarted, and has no trainer.
+            if reply.get("status") == "error":
                 await self._register(session)
             await asyncio.sleep(wait_s)
             wait_s = min(self._config.longest_wait_s, wait_s * 1.5)
@@ -182,8 +185,8 @@ class StandInTrainer:
             try:
                 async with session.request(method, url, json=values) as response:
                     response.raise_for_status()
-                    answer: dict[str, Any] = orjson.loads(await response.read())
-                    return answer
+                    reply: dict[str, Any] = orjson.loads(await response.read())
+                    return reply
             except FAILURES as error:
                 if time.monotonic() >= deadline:
                     raise RunError(

@@ -95,7 +95,7 @@ async def test_what_is_no_item_is_refused():
         client._tokens_and_logprobs_completion_wrapper(prompt="hi", max_tokens=9),
         client._chat_completion_wrapper(messages=[{"role": "user", "content": "hi"}]),
     ):
-        with pytest.raises(NotImplementedError, match="items alone"):
+        with pytest.raises(NotImplementedError, match="only completes items"):
             await requests
 
 
