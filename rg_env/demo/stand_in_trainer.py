@@ -33,7 +33,7 @@ MAX_WAIT_S = 1.0
 PAUSE_S = 0.2
 
 UNCOMPRESSED = {"Accept-Encoding": "identity"}
-"""Headers that save a third of the API's CPU time on one machine."""
+"""Headers against compression, which takes a third of the API's CPU time."""
 
 # orjson's error is a subclass of `json.JSONDecodeError`.
 FAILURES = (aiohttp.ClientError, asyncio.TimeoutError, json.JSONDecodeError)
@@ -152,10 +152,10 @@ class StandInTrainer:
         # The API ignores fields that it does not know.
         values = {**vars(config), "wandb_group": "demo", "wandb_project": "demo"}
         await self._request(session, "POST", "/register", values)
-        found = await self._request(session, "GET", "/info")
-        if found != expected:
+        info = await self._request(session, "GET", "/info")
+        if info != expected:
             raise RunError(
-                f"the Atropos API at {config.api_url} has {found} instead of {expected}:"
+                f"the Atropos API at {config.api_url} has {info} instead of {expected}:"
                 " another trainer registered first, or an env sent data before one did;"
                 f" restart the API, or reset it with GET {config.api_url}/reset_data"
             )
