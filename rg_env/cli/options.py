@@ -170,10 +170,9 @@ def load_yaml(text: str, field: str) -> Any:
     try:
         return yaml.load(text, _Loader)  # noqa: S506 - a safe loader
     except yaml.MarkedYAMLError as error:  # its lines might contain a secret
-        mark = error.problem_mark or error.context_mark
+        mark = error.problem_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "it"
-        why = f"{where}: {error.problem or error.context}"
-        raise SettingError(why, field) from error
+        raise SettingError(f"{where}: {error.problem}", field) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise SettingError(" ".join(str(error).split()), field) from error
 

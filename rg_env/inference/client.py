@@ -12,6 +12,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from atroposlib.envs.server_handling.vllm_server import AutoTokenizer
@@ -154,14 +155,10 @@ class Client(WatchedServer):
             await asyncio.sleep(HEAD_START_S)
         size_bytes = sum(len(block) for blocks in replies for block in blocks)
         short_bytes = SHORT_CHAT_BYTES if route is CHAT else SHORT_REPLY_BYTES
-        max_tokens = fields.get(MAX_TOKENS)
+        read = partial(self._read, route, prompt, replies, fields.get(MAX_TOKENS))
         try:
-            if size_bytes <= short_bytes:
-                completions = self._read(route, prompt, replies, max_tokens)
-            else:
-                completions = await in_thread(
-                    self._read, route, prompt, replies, max_tokens
-                )
+            is_short = size_bytes <= short_bytes
+            completions = read() if is_short else await in_thread(read)
         except PARSE_ERRORS as error:
             body = b"".join(replies[0])
             text = body_summary(body, *secrets_of(self.config)) or "empty"

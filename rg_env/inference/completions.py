@@ -26,16 +26,14 @@ from rg_env.inference.connection import (
 )
 
 # Finish reasons of completions that the server aborted.
-ABORT_REASONS = frozenset(
-    {
-        "abort",
-        "aborted",
-        "cancelled",
-        "content_filter",
-        "error",
-        "insufficient_system_resource",
-        "none",
-    }
+ABORT_REASONS = (
+    "abort",
+    "aborted",
+    "cancelled",
+    "content_filter",
+    "error",
+    "insufficient_system_resource",
+    "none",
 )
 
 # Rounding may put the likeliest token slightly above 0; a logit is far above it.
@@ -98,8 +96,7 @@ def read_tokens(
             completion.finish_reason = reason.get("type", "stop")
         completion.unusable = why_unusable(completion, highest)
         if completion.unusable is None:
-            if max_tokens is not None:
-                _truncate(completion, max_tokens)
+            _truncate(completion, max_tokens)
             # decode() checks each id of a list first, and none of an array.
             ids = np.asarray(completion.tokens, dtype=np.int64)
             completion.text = tokenizer.decode(ids, skip_special_tokens=True)
@@ -108,11 +105,11 @@ def read_tokens(
     return read
 
 
-def _truncate(completion: Completion, max_tokens: int) -> None:
+def _truncate(completion: Completion, max_tokens: int | None) -> None:
     """Enforce a limit to which the server did not keep."""
-    if len(completion.tokens) > max_tokens:
+    if max_tokens is not None and len(completion.tokens) > max_tokens:
         completion.tokens = completion.tokens[:max_tokens]
-        completion.logprobs = completion.logprobs and completion.logprobs[:max_tokens]
+        completion.logprobs = (completion.logprobs or [])[:max_tokens]
         completion.finish_reason = "length"
 
 

@@ -36,8 +36,8 @@ NOT_FOUND = 404
 FIRST_SERVER_FAULT = 500
 UNAVAILABLE = 503
 ABOUT_THE_REQUEST = frozenset({400, 413, 422})
-ABOUT_THE_KEY = frozenset({401, 402, 403})
-RETRY_LATER = frozenset({429, UNAVAILABLE})
+ABOUT_THE_KEY = (401, 402, 403)
+RETRY_LATER = (429, UNAVAILABLE)
 
 # A server that asks for a longer pause is broken, or its clock is wrong.
 MAX_RETRY_AFTER_S = 600.0

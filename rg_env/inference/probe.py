@@ -43,7 +43,7 @@ PROBE_TOKENS = 8
 NO_ROUTE = "NoRouteError"
 
 # Failures that concern the route; the next one is tried.
-ROUTE_KINDS = frozenset({BAD_REPLY, UNUSABLE, f"{ABORTED}none"})
+ROUTE_KINDS = (BAD_REPLY, UNUSABLE, f"{ABORTED}none")
 ROUTE_STATUSES = ABOUT_THE_REQUEST | {404, 405, 410, 501}
 
 
