@@ -166,7 +166,7 @@ def test_the_bare_command_is_serve(monkeypatch, capsys):
     def build(command, given):
         raise SettingError(f"built for {command.name}")
 
-    monkeypatch.setattr(run_commands, "build", build)
+    monkeypatch.setattr(run_commands, "build_env", build)
     assert run_main([]) == 2
     assert capsys.readouterr().err == "error: built for serve\n"
 

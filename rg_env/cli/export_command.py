@@ -86,7 +86,7 @@ def items(
     for_each_task = settings.num_eval_samples_per_task
     is_verl = form == "verl"
     kind: files.Kind = "verl" if is_verl else "items"
-    file_format: Any = "parquet" if is_verl else form
+    file_format: files.Form = "parquet" if is_verl else form
     total = for_each_task * len(tasks.categories()) + number
     with (
         files.new_export(out, kind, file_format, how=origin) as export,

@@ -106,10 +106,9 @@ class Servers:
     @property
     def events(self) -> dict[str, int]:
         """The counts of failed requests, by the names of metrics."""
-        kinds = {
-            f"failed_requests_{kind}": n for kind, n in self.failures_by_kind.items()
-        }
-        return {"failed_requests": self.failures_by_kind.total(), **kinds}
+        counts = self.failures_by_kind
+        by_kind = {f"failed_requests_{kind}": n for kind, n in counts.items()}
+        return {"failed_requests": counts.total(), **by_kind}
 
     # -- completions -------------------------------------------------------------------
 
@@ -181,12 +180,8 @@ class Servers:
         self._note_outage(failure).failed += 1
         count = self.failures_by_kind[failure.kind]
         if not self.is_down and should_log(count):
-            logger.warning(
-                "%s; %d requests failed so (%s)",
-                failure.at(self._urls),
-                count,
-                failure.kind,
-            )
+            text = "%s; %d requests failed so (%s)"
+            logger.warning(text, failure.at(self._urls), count, failure.kind)
 
     def _note_answer(self) -> None:
         """End the outage."""
