@@ -134,7 +134,7 @@ def read_texts(tokenizer: Any, completions: Iterable[Completion]) -> list[Comple
 def check_some_usable(completions: list[Completion]) -> None:
     """Raise an error if no completion of a reply is usable."""
     failures = [each.unusable for each in completions if each.unusable is not None]
-    if completions and len(failures) < len(completions):
+    if len(failures) < len(completions):
         return
     failure = failures[0] if failures else Failure(UNUSABLE, "there is none")
     text = f"none of {len(completions)} completions is usable: {failure.text}"

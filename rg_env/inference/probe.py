@@ -97,25 +97,26 @@ async def find_route(client: Client, request: ProbeRequest) -> Route:
 
 
 def _check_texts(completions: Sequence[Completion]) -> None:
-    """Raise an error if a server's texts are not those of its token ids."""
+    """Raise an error if no text of a server is that of its token ids."""
 
     def plain(text: Any) -> str:
         # Two decoders may treat spaces and an incomplete character differently.
         return "".join(str(text or "").replace("\ufffd", "").split())
 
-    def agree(ours: str, theirs: str) -> bool:
+    text = None
+    for completion in completions:
+        ours = plain(completion.text)
+        theirs = plain(completion.server_text)
+        if not theirs:  # a completion that is only an end token has no text
+            continue
         # A server may omit the end of a text.
-        return ours != "" and (ours.startswith(theirs) or theirs.startswith(ours))
-
-    texts = [(plain(each.text), plain(each.server_text)) for each in completions]
-    # A completion that is only an end token has no text.
-    pairs = [(ours, theirs) for ours, theirs in texts if theirs]
-    if pairs and not any(agree(ours, theirs) for ours, theirs in pairs):
-        ours, theirs = pairs[0]
-        text = (
+        if ours and (ours.startswith(theirs) or theirs.startswith(ours)):
+            return
+        text = text or (
             f"its token ids are {ours[:60]!r} to this tokenizer, and {theirs[:60]!r}"
             " to the server; name the tokenizer of its model"
         )
+    if text is not None:
         failure = Failure("WrongSettingError", text, setting=TOKENIZER)
         raise RequestFailedError(failure)
 

@@ -170,7 +170,8 @@ async def wait_until_ready(url: str) -> None:
             with contextlib.suppress(aiohttp.ClientError, asyncio.TimeoutError):
                 async with session.get(url) as reply:
                     if reply.status == 200:
-                        return logger.info("%s answers", without_path(url))
+                        logger.info("%s answers", without_path(url))
+                        return
             await asyncio.sleep(PROBE_EVERY_S)
 
 
