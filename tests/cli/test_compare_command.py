@@ -1,4 +1,4 @@
-"""`compare`: results of any kind side by side, and the published mean made anew."""
+"""`compare`: results of any kind side by side, and a published mean."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_published_mean_is_recomputed_from_its_completions(capsys, tmp_path):
     assert result["task"]["chain_sum"]["by_item"]["mean"] == mean
 
 
-def test_each_run_of_a_folder_is_a_result_less_the_first_also_by_task(capsys, tmp_path):
+def test_each_run_of_a_folder_is_compared_with_the_first(capsys, tmp_path):
     for task, way in {"chain_sum": "right", "gcd": "wrong"}.items():
         sums(tmp_path, "model_a", lambda n, way=way: [way], task)
         sums(tmp_path, "model_b", lambda n: ["right"] if n < 4 else ["wrong"], task)
@@ -71,9 +71,7 @@ def test_each_run_of_a_folder_is_a_result_less_the_first_also_by_task(capsys, tm
     assert tasks == {"chain_sum": -0.6, "gcd": 0.4}
 
 
-def test_a_result_of_ours_is_paired_with_a_published_one_by_the_questions(
-    capsys, tmp_path
-):
+def test_our_result_is_paired_with_a_published_one_by_question(capsys, tmp_path):
     sums(tmp_path / "published", "model", lambda n: ["wrong"])
     ours = samples_file(tmp_path / "samples.jsonl", 1.0, 1.0, 0.0, None)
     (difference,) = numbers(capsys, tmp_path / "published", ours)["differences"]
@@ -94,7 +92,7 @@ def test_the_table_has_all_first_then_categories_and_tasks_on_request(capsys, tm
     assert "chain_sum" in compared(capsys, a, b, "--tasks")
 
 
-def test_every_two_results_are_paired_on_request(capsys, tmp_path):
+def test_all_pairs_of_results_are_compared_on_request(capsys, tmp_path):
     files = [samples_file(tmp_path / f"{n}.jsonl", 1.0, 0.0) for n in "abc"]
     assert len(numbers(capsys, *files)["differences"]) == 2
     assert len(numbers(capsys, *files, "--pairs")["differences"]) == 3
@@ -105,9 +103,7 @@ def test_every_two_results_are_paired_on_request(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("score", "mean"), [("saved", 1.0), ("library", 0.5), ("ours", 0.0), (None, 0.0)]
 )
-def test_of_a_file_of_rescore_any_of_its_scores_is_compared(
-    capsys, tmp_path, score, mean
-):
+def test_each_score_of_a_rescored_file_can_be_compared(capsys, tmp_path, score, mean):
     options = [] if score is None else ["--score", score]
     more = {"scores": {"saved": 1.0, "library": 0.5, "ours": 0.0}}
     more |= {"run": "model", "source": "f", "place": "1"}

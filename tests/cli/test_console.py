@@ -1,4 +1,4 @@
-"""What ends a command: one sentence, and a traceback for a defect of ours alone."""
+"""An error that ends a command is one sentence; only a defect has a traceback."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ SENTENCES = [
 
 
 @pytest.mark.parametrize(("error", "status", "expected"), SENTENCES)
-def test_what_is_no_defect_is_one_sentence(error, status, expected, capsys):
+def test_an_error_that_is_no_defect_is_one_sentence(error, status, expected, capsys):
     assert console.report_error(error) == status
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -66,7 +66,7 @@ def test_what_is_no_defect_is_one_sentence(error, status, expected, capsys):
         (KeyError("a"), KeyError),
     ],
 )
-def test_only_a_missing_package_is_an_error_of_the_installation(error, expected):
+def test_a_missing_package_is_an_error_of_the_installation(error, expected):
     def env_class():
         raise error
 
@@ -85,7 +85,7 @@ def raised(error):
 @pytest.mark.parametrize(
     "error", [KeyError("a"), JobError("KeyError", "'a'", TRACEBACK + IN_OURS)]
 )
-def test_a_defect_is_its_traceback_and_where_to_report_it(error, capsys):
+def test_a_defect_shows_its_traceback_and_where_to_report_it(error, capsys):
     assert console.report_error(raised(error)) == 1
     printed = capsys.readouterr().err
     assert printed.startswith(TRACEBACK)
@@ -117,7 +117,7 @@ raise OSError(28, "No space left on device")
 
 
 @pytest.mark.processes
-def test_what_nobody_awaits_shows_no_traceback(repo_root):
+def test_errors_outside_a_command_show_no_traceback(repo_root):
     done = subprocess.run(
         [sys.executable, "-c", LEFT_ALONE],
         cwd=repo_root,

@@ -77,7 +77,7 @@ main()
     assert len(rows_of(tmp_path / "x")) == 3
 
 
-def test_fewer_items_than_were_asked_for_are_a_failure_that_leaves_them(
+def test_fewer_items_than_requested_are_written_with_status_1(
     tmp_path, capsys, monkeypatch
 ):
     monkeypatch.setattr("rg_env.adapters.files.REPEATS_IN_A_ROW", 50)
@@ -99,7 +99,7 @@ def test_fewer_items_than_were_asked_for_are_a_failure_that_leaves_them(
         ("eval_preset: rg-easy", "--number=1", "env.eval_preset"),
     ],
 )
-def test_what_an_export_cannot_follow_is_refused(
+def test_a_setting_that_an_export_does_not_support_is_refused(
     line, option, expected, tmp_path, capsys
 ):
     (tmp_path / "run.yaml").write_text(f"env:\n  tasks: [gcd]\n  {line}\n")

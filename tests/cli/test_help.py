@@ -26,7 +26,7 @@ def printed(capsys, *argv, env_cls=ReasoningGymEnv):
     return capsys.readouterr().out
 
 
-def test_the_models_without_the_framework_have_every_field_of_those_with_it():
+def test_the_models_of_options_have_every_field_of_the_framework():
     assert {*CheckedSettings.model_fields} == {*ReasoningGymEnvConfig.model_fields}
     assert {*CheckedServer.model_fields} == {*ServerSettings.model_fields}
     assert {*BaseEnvConfig.model_fields} <= {*CheckedSettings.model_fields}
@@ -52,7 +52,7 @@ def test_help_shows_the_first_settings_of_a_command_and_help_all_all(command, ca
     assert {*every} >= {*fields, *(f"openai.{n}" for n in ServerSettings.model_fields)}
 
 
-def test_help_of_a_subclass_shows_its_own_options_and_what_it_starts_from(capsys):
+def test_help_of_a_subclass_shows_its_options_and_defaults(capsys):
     class MoreConfig(ReasoningGymEnvConfig):
         patience: int = 3
 

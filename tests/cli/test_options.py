@@ -1,4 +1,4 @@
-"""The command line and YAML: what a text means, and the sentence for what is wrong."""
+"""The command line and YAML: values, and the sentence for a wrong one."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ rescore a.json --out=pipe
 report a.json --out=file/a
 export sft a.json --out=file/a
 """
-"""Command lines whose last option names a place that cannot be written."""
+"""Command lines whose last option names a path that cannot be written."""
 
 
 @pytest.mark.parametrize("line", PLACES.strip().splitlines())
@@ -198,7 +198,7 @@ show acre --level=0.5                  | --level: 'acre' has no difficulty scale
 
 @pytest.mark.processes
 @pytest.mark.parametrize("row", UNKNOWN.strip().splitlines())
-def test_what_the_library_does_not_take_is_refused_before_a_server_is_queried(
+def test_an_unknown_task_is_refused_before_a_server_is_queried(
     row, capsys, monkeypatch
 ):
     queried = []
@@ -210,7 +210,7 @@ def test_what_the_library_does_not_take_is_refused_before_a_server_is_queried(
     assert queried == []
 
 
-def test_a_section_that_nobody_reads_is_named(tmp_path, logged):
+def test_a_section_of_another_program_is_named(tmp_path, logged):
     parsed("--config", yaml_file(tmp_path, "env: {}\nmodel: {name: m}"))
     assert "'model'" in logged.text
 
@@ -218,7 +218,7 @@ def test_a_section_that_nobody_reads_is_named(tmp_path, logged):
 # -- servers ---------------------------------------------------------------------------
 
 
-def test_several_servers_stand_on_the_default_one_each(tmp_path):
+def test_each_of_several_servers_has_the_defaults(tmp_path):
     text = "openai: [{base_url: 'http://a/v1', weight: 1}, {base_url: 'http://b/v1'}]"
     path = yaml_file(tmp_path, text)
     _, servers = parsed("--config", path)
@@ -242,7 +242,7 @@ def test_an_openai_endpoint_is_not_queried_for_its_health_unless_told():
     ],
     ids=["one that stands in no list", "the four of a config without an address"],
 )
-def test_a_class_may_start_from_other_servers_than_a_list(start, ports):
+def test_the_default_servers_of_a_class_may_be_no_list(start, ports):
     class Own(ReasoningGymEnv):
         @classmethod
         def config_init(cls):

@@ -1,4 +1,4 @@
-"""`rescore`: what it says of saved completions, and how it is continued."""
+"""`rescore`: the scores of saved completions, and continued files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def corpus(pool, tmp_path_factory):
 
 @pytest.fixture
 def own(pool, tmp_path):
-    """A right completion of an item, and one of an item that nothing makes again."""
+    """A right completion of an item, and one of an item that is not made again."""
     entry = pool.call(worker_jobs.make_entry, "gcd", {}, 3, deadline_s=GUARD_S)
     lines = [
         {"task": "gcd", "seed": 3, "text": f"<answer>{entry['answer']}</answer>"},
@@ -64,9 +64,7 @@ def test_the_scores_of_all_runs_are_compared(corpus, capsys):
     assert saved > ours == 0.7
 
 
-def test_an_answer_is_scored_once_however_often_the_command_is_given(
-    corpus, capsys, tmp_path
-):
+def test_an_answer_in_the_file_is_not_scored_again(corpus, capsys, tmp_path):
     out = tmp_path / "out.jsonl"
     first = rescored(capsys, corpus / "one", "--out", out)
     assert len(rows_of(out)) == 100
@@ -80,7 +78,7 @@ def test_an_answer_is_scored_once_however_often_the_command_is_given(
 
 
 @pytest.mark.parametrize("outcome", ["unscored", "timeout"])
-def test_an_answer_that_no_scorer_gave_a_score_is_tried_again(
+def test_an_answer_without_a_score_is_scored_again(
     own, capsys, tmp_path, monkeypatch, outcome
 ):
     async def lost(scorer, item, entry, answers):
@@ -103,7 +101,7 @@ def test_an_answer_that_no_scorer_gave_a_score_is_tried_again(
     "text",
     ["what I learned", "[1]\n", '{"task": "x", "answer": ""}\n'],
 )
-def test_a_file_that_holds_something_else_is_left_as_it_is(own, tmp_path, capsys, text):
+def test_a_file_of_another_kind_is_not_changed(own, tmp_path, capsys, text):
     out = tmp_path / "notes.txt"
     out.write_text(text)
     assert run_main(["rescore", str(own), "--out", str(out)]) == 2
@@ -111,7 +109,7 @@ def test_a_file_that_holds_something_else_is_left_as_it_is(own, tmp_path, capsys
     assert out.read_text() == text
 
 
-def test_a_file_of_rescore_beside_its_sources_is_none_of_them(own, capsys):
+def test_the_output_file_is_not_one_of_the_sources(own, capsys):
     out = own.parent / "out.jsonl"
     for _ in range(2):
         document = json.loads(rescored(capsys, own.parent, "--out", out, "--json"))

@@ -41,7 +41,7 @@ def test_a_file_without_a_usable_secret_is_refused_and_not_repeated(tmp_path, te
 
 
 @pytest.mark.processes
-def test_serve_meets_the_trainer_behind_the_secret_which_nobody_repeats(tmp_path):
+def test_serve_and_a_trainer_use_an_api_with_a_secret(tmp_path):
     secret = "0123456789abcdef" * 2
     (tmp_path / "secret").write_text(secret)
     options = ["--host=::1", "--port=0", f"--secret_file={tmp_path / 'secret'}"]

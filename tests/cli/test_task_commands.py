@@ -59,7 +59,7 @@ def test_every_task_says_in_a_line_what_it_asks_for(installed):
     assert max(map(len, command.ASKS.values())) <= 64
 
 
-def test_a_row_has_steps_levels_place_of_the_default_and_costs():
+def test_a_row_has_steps_the_default_level_and_costs():
     off = TaskInfo("off", "games", {}, True)  # its default is no point of the scale
     dead = Scale("off", SCALE.steps[2:])
     listed = command.task_table([FACTS, NO_SCALE, TaskFacts(off, dead)])
@@ -72,7 +72,7 @@ def test_a_row_has_steps_levels_place_of_the_default_and_costs():
 # -- one task --------------------------------------------------------------------------
 
 
-def test_one_task_is_shown_with_all_that_is_known_of_it():
+def test_one_task_is_shown_with_all_its_facts():
     lines = [line.strip() for line in command.task_details(FACTS).splitlines()]
     assert 'level 0.5 (20 ms): {"weights": [0.5], "min_disks": 5}' in lines
     assert {"default_level: 0.0", "skipped level 2: it hangs"} <= set(lines)
@@ -116,7 +116,7 @@ async def test_the_item_is_the_librarys_of_that_seed_or_of_the_first(pool):
         assert item.params == {}
 
 
-def test_foreign_text_is_neither_wrapped_nor_read_as_markup_nor_steers_the_terminal():
+def test_foreign_text_is_shown_without_markup_or_control_characters():
     question = "[bold]grid[/bold]\n" + "1 0 " * 60 + "\n\n\ta\\b  "
     indented = question.replace("\n", "\n  ").replace("\n  \n", "\n\n")
     assert command.value_lines({"question": question}) == ["question:", f"  {indented}"]
@@ -130,7 +130,7 @@ def test_foreign_text_is_neither_wrapped_nor_read_as_markup_nor_steers_the_termi
 # -- the check of an installation ------------------------------------------------------
 
 
-def test_the_check_names_what_is_not_translated_and_what_has_another_scorer():
+def test_untranslated_tasks_and_other_scorers_are_named():
     tasks = [
         TaskInfo("gcd", "arithmetic", {}, True, languages=("de", "en")),
         TaskInfo("jugs", "games", {}, True, languages=("en",)),

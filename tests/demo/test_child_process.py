@@ -1,4 +1,4 @@
-"""A program as our child: it answers, it ends, it never outlives us."""
+"""A child program answers, ends, and never outlives its parent."""
 
 import asyncio
 import signal
@@ -26,7 +26,7 @@ async def is_gone(url):
         return True
 
 
-async def test_it_answers_inside_the_context_and_leaves_nothing():
+async def test_a_program_runs_only_inside_its_context():
     async with running_program(PROGRAM, "0") as url:
         assert not await is_gone(url)
         again = running_program(PROGRAM, url.rsplit(":", 1)[1])
@@ -35,13 +35,13 @@ async def test_it_answers_inside_the_context_and_leaves_nothing():
     assert await is_gone(url)
 
 
-async def test_one_that_refuses_to_start_gives_its_own_sentence():
+async def test_a_program_that_refuses_to_start_gives_its_message():
     refused = running_program("rg_env.cli.console", "procezz")
     with pytest.raises(SettingError, match=r"^command line: No such command"):
         await refused.__aenter__()
 
 
-def test_a_killed_owner_leaves_no_program_behind(repo_root):
+def test_a_killed_parent_leaves_no_program_behind(repo_root):
     owner_code = textwrap.dedent(f"""
         import asyncio
         from rg_env.demo.child_process import running_program

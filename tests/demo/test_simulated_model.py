@@ -1,4 +1,4 @@
-"""The simulated model: its completions depend on the item alone, and can be used."""
+"""The completions of the simulated model depend only on the item, and are usable."""
 
 import asyncio
 import dataclasses
@@ -62,7 +62,7 @@ async def test_completions_can_be_used_and_end_with_the_end_token():
         assert extract_answer(each.text).answer == "4"
 
 
-async def test_one_that_never_ends_is_cut_at_the_limit_without_end_token():
+async def test_an_unfinished_completion_is_truncated_without_an_end_token():
     end = client_of().tokenizer.eos_token_id
     (completions,) = await write(PROMPT, max_tokens=1500, profile=NEVER_ENDS)
     for each in completions:
@@ -70,7 +70,7 @@ async def test_one_that_never_ends_is_cut_at_the_limit_without_end_token():
         assert len(each.tokens) == 1500 and end not in each.tokens
 
 
-async def test_the_item_and_the_number_decide_a_completion_and_nothing_else():
+async def test_a_completion_depends_only_on_its_item_and_number():
     other = of_item(Item("gcd", index=1))
     (one, two), (again, same) = await write(PROMPT, other), await write(other, PROMPT)
     assert (one, two) == (same, again)
@@ -89,7 +89,7 @@ async def test_the_format_and_the_thinking_are_those_of_the_prompt():
     assert found.answer == "4"
 
 
-async def test_what_is_no_item_is_refused():
+async def test_a_prompt_without_an_item_is_refused():
     client = client_of()
     for requests in (
         client._tokens_and_logprobs_completion_wrapper(prompt="hi", max_tokens=9),
@@ -99,7 +99,7 @@ async def test_what_is_no_item_is_refused():
             await requests
 
 
-async def test_the_event_loop_goes_on_while_a_long_group_is_written():
+async def test_a_long_group_does_not_block_the_event_loop():
     client, turns = client_of(NEVER_ENDS), []
 
     async def turn():
@@ -130,7 +130,7 @@ def test_a_completion_with_a_bad_format_has_no_answer():
     assert {text.count("answer>") for text in texts} == {0, 1, 2, 4}
 
 
-def test_the_kinds_come_as_often_as_the_profile_says():
+def test_the_kinds_are_as_frequent_as_in_the_profile():
     faults = {"bad_format": 0.2, "unfinished": 0.1, "hedged": 0.1}
     counts = Counter(kind for _, kind in sampled(4000, **faults))
     expected = chance_right(NO_FAULTS, "gcd", 0.4) * 0.6
@@ -139,7 +139,7 @@ def test_the_kinds_come_as_often_as_the_profile_says():
 
 
 @given(st.text(max_size=20) | st.integers(0, 10**12).map(str), st.integers(0, 100))
-def test_a_spoiled_answer_is_another_answer_and_of_a_number_a_number(answer, seed):
+def test_a_spoiled_answer_is_another_answer_of_the_same_form(answer, seed):
     spoiled = spoil_answer(answer, random.Random(seed))
     assert spoiled.strip() != answer.strip()
     if answer.isascii() and answer.isdigit():
@@ -163,13 +163,13 @@ async def evaluation(folder, workers):
 
 @pytest.mark.processes
 @pytest.mark.parametrize("made", [rows, evaluation])
-async def test_results_are_the_same_however_many_are_made_at_once(made, tmp_path):
+async def test_results_do_not_depend_on_the_groups_in_flight(made, tmp_path):
     found = await made(tmp_path / "1", 1)
     assert found == await made(tmp_path / "8", 8)
     assert {row["model"] for row in found} == {SIMULATED}
 
 
-def test_the_model_is_named_and_the_log_says_once_that_it_is_simulated(logged):
+def test_the_log_says_once_that_the_model_is_simulated(logged):
     ours = ReasoningGymEnv(env_config(), [server_config(SIMULATED, model_name="mine")])
     assert ours.server.servers[0].config.model_name == SIMULATED
     assert isinstance(ours.server.servers[0], SimulatedClient)

@@ -39,7 +39,7 @@ async def post_groups(url, groups):
             await session.request("POST", "/scored_data", {**group, **me})
 
 
-async def test_good_groups_are_counted_and_nothing_is_wrong_with_them(config):
+async def test_valid_groups_are_counted_without_a_fault(config):
     seen = []
     trainer = StandInTrainer(config, seen.append)
     posting = asyncio.create_task(post_groups(config.api_url, [GROUP] * 4))
@@ -50,13 +50,13 @@ async def test_good_groups_are_counted_and_nothing_is_wrong_with_them(config):
     assert (counts.invalid_groups, counts.faults) == (0, {})
 
 
-async def test_an_api_in_use_by_another_trainer_is_refused_with_what_to_do(config):
+async def test_an_api_with_another_trainer_is_refused(config):
     await StandInTrainer(dataclasses.replace(config, batch_size=8)).run(0)
     with pytest.raises(RunError, match="another trainer registered first"):
         await StandInTrainer(config).run(0)
 
 
-async def test_an_unreachable_api_ends_in_an_error_that_names_it():
+async def test_an_unreachable_api_is_an_error_with_its_url():
     config = TrainerConfig("http://127.0.0.1:9", 2, 2, 10, 1, give_up_s=0.1)
     with pytest.raises(RunError, match=r":9/register failed.*run-api"):
         await StandInTrainer(config).run(1)
@@ -76,7 +76,7 @@ overrides: [{}, null]                           | overrides
 
 
 @pytest.mark.parametrize("row", FAULTS.strip().splitlines())
-def test_every_fault_of_a_group_is_named_and_none_of_a_good_one(row):
+def test_every_fault_of_a_group_is_named(row):
     change, fault = row.split("|")
     group = GROUP | yaml.safe_load(change)
     assert fault.strip() in find_faults(group, group_size=2, max_token_len=10)

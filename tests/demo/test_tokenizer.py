@@ -17,7 +17,7 @@ MESSAGES = [
 
 @pytest.mark.slow
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_any_text_comes_back_exactly_with_nothing_before_or_after_it(text):
+def test_any_text_is_decoded_exactly(text):
     ids = TOKENIZER.encode(text, add_special_tokens=False)
     assert TOKENIZER.decode(ids, skip_special_tokens=False) == text
     assert TOKENIZER.encode(text) == ids

@@ -1,4 +1,4 @@
-"""Our clients ask and answer as the host's own, over real HTTP."""
+"""Our clients send and read what the framework's clients do, over real HTTP."""
 
 import asyncio
 import contextlib
@@ -41,7 +41,7 @@ SHAPES = {"vllm": vllm_reply, "sglang": sglang_reply}
 
 
 class Seen(Odd):
-    """A server that keeps over which connections, and how much at once, it is asked."""
+    """A server that records its connections and its requests at one time."""
 
     def __init__(self, reply):
         super().__init__({"POST /generate": lambda body: reply()})
@@ -136,9 +136,7 @@ async def test_a_long_reply_is_read_off_the_event_loop_with_pauses(
     ("status", "is_up"),
     [(429, False), (500, False), *((status, True) for status in (400, 413, 422))],
 )
-def test_only_failures_in_a_row_that_are_no_requests_fault_eject_a_server(
-    status, is_up
-):
+def test_failures_in_a_row_eject_a_server_unless_the_request_is_at_fault(status, is_up):
     client = Client(server_config())
     client.is_up = True
     for _ in range(EJECTED_AFTER_FAILURES - 1):
@@ -152,7 +150,7 @@ def test_only_failures_in_a_row_that_are_no_requests_fault_eject_a_server(
 
 
 async def through_the_hosts_managed_server(kind, url):
-    """Return what the host alone makes of one request."""
+    """Return the completions of the framework's own client."""
     client = HOSTS[kind](server_config(url, kind, health_check=False))
     managed = ManagedServer(client)
     how = {"n": 3, "max_tokens": 500, "temperature": 0.7, "top_p": 0.9}
@@ -182,7 +180,9 @@ TEXTS = ["<answer>4</answer>", '[{"1": é}]', "数 \U0001f600 <|im_end|>"]
 
 @KINDS
 @pytest.mark.parametrize("finish_reason", ["stop", "length"])
-async def test_completions_are_those_of_the_hosts_managed_server(kind, finish_reason):
+async def test_completions_equal_those_of_the_frameworks_managed_server(
+    kind, finish_reason
+):
     reply = SHAPES[kind](TEXTS, finish_reason)
     odd = Odd({"POST /generate": lambda body: reply})
     async with serving(odd) as url:

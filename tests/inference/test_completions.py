@@ -1,4 +1,4 @@
-"""Completions are whole and as many as asked for, whatever field holds their text."""
+"""Completions are usable, whole, and as many as requested."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ WHOLE = ([5, 6], [-0.5, -1.0])
 @pytest.mark.parametrize(
     "end", ["stop", "length", "repetition", "tool_calls", "eos", {"type": "stop"}]
 )
-def test_an_end_of_the_models_making_is_of_use_whatever_it_is_called(end):
+def test_a_completion_that_the_model_ended_is_usable(end):
     assert why_unusable(*WHOLE, end) is None
 
 
@@ -49,7 +49,7 @@ def test_an_end_of_the_models_making_is_of_use_whatever_it_is_called(end):
         *((odd, "none") for odd in (None, 7, {"type": ["stop"]})),
     ],
 )
-def test_an_end_of_the_servers_making_leaves_half_a_completion(end, word):
+def test_a_completion_that_the_server_aborted_is_unusable(end, word):
     why = why_unusable(*WHOLE, end)
     assert (why.kind, why.text) == (f"finish_reason_{word}", f"finish_reason {word}")
 
@@ -66,7 +66,7 @@ def test_an_end_of_the_servers_making_leaves_half_a_completion(end, word):
         ([5, -1], [-1.0, -1.0], "the tokenizer does not have (-1)"),
     ],
 )
-def test_what_a_trainer_cannot_use_is_said(ids, logprobs, why):
+def test_an_unusable_completion_says_why(ids, logprobs, why):
     assert why in why_unusable(ids, logprobs, "stop").text
 
 
@@ -95,7 +95,7 @@ ANSWER, HM = "<answer>4</answer>", {"reasoning": "hm"}
         *((ANSWER, {"reasoning": r}, False, ANSWER, "4") for r in (None, "", [], {})),
     ],
 )
-def test_thinking_that_a_parser_took_out_is_put_back(
+def test_thinking_that_a_server_split_off_is_joined_again(
     content, more, opened, text, answer
 ):
     end = more.get("end", "stop")
@@ -157,7 +157,7 @@ def said(message, end="stop"):
     return {"message": message, "finish_reason": end}
 
 
-def test_missing_choices_are_queried_for_again_and_surplus_ones_left_out():
+def test_missing_choices_are_requested_again_and_surplus_ones_dropped():
     wanted = []
 
     def reply(body):
@@ -168,13 +168,13 @@ def test_missing_choices_are_queried_for_again_and_surplus_ones_left_out():
     assert len(made) == 5 and wanted == [5, 3, 1]
 
 
-def test_too_few_choices_again_and_again_are_a_failure():
+def test_too_few_choices_after_all_tries_are_a_failure():
     replies = [vllm_reply([RIGHT] * n) for n in (2, 2, 1)]
     with pytest.raises(RequestFailedError, match="5 of 6"):
         completions(*replies, n=6)
 
 
-def test_a_completion_that_is_too_long_is_cut_and_counts_as_truncated():
+def test_a_completion_beyond_the_limit_is_truncated():
     made = completions(vllm_reply(["word " * 100] * 2), max_tokens=10)
     for completion in made:
         assert len(completion.tokens) == len(completion.logprobs) == 10
@@ -194,7 +194,7 @@ SAID = {"content": RIGHT}
         (said({"content": "\ud83d"}), "\ud83d"),
     ],
 )
-def test_what_the_model_wrote_is_read_in_whatever_field_it_is(choice, text):
+def test_the_whole_text_of_a_chat_is_read_from_any_field(choice, text):
     (made,) = chatted([choice], n=1, max_tokens=1)  # of its tokenizer, not of ours
     assert made.unusable is None and made.text == text
     assert made.finish_reason == choice["finish_reason"]
@@ -210,7 +210,7 @@ def test_what_the_model_wrote_is_read_in_whatever_field_it_is(choice, text):
         ([], "there is none"),
     ],
 )
-def test_a_chat_without_an_answer_is_a_failure_and_no_wrong_answer(choices, why):
+def test_a_chat_without_a_text_is_a_failure(choices, why):
     with pytest.raises(RequestFailedError, match=why):
         chatted(*[choices] * 3, n=1)
 
@@ -219,7 +219,7 @@ def test_a_chat_without_an_answer_is_a_failure_and_no_wrong_answer(choices, why)
 
 
 class Template:
-    """A tokenizer whose template puts a BOS, as its encoding does."""
+    """A tokenizer whose template adds a BOS, as its encoding does."""
 
     bos_token_id = 1
 
@@ -235,7 +235,7 @@ class Template:
 
 
 @pytest.mark.parametrize("size", [1, 9999])
-def test_a_prompt_is_rendered_once_with_one_bos_also_off_the_event_loop(size):
+def test_a_prompt_is_rendered_once_with_one_bos(size):
     async def run():
         messages = [{"role": "user", "content": "a" * size}]
         return [await prompts.render(messages) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""What is read from a server is bounded, and what it refuses is told."""
+"""Replies are limited in size, and a refusal names its setting."""
 
 import orjson
 import pytest
@@ -43,7 +43,7 @@ def short(monkeypatch):
 
 
 async def asked(url):
-    """Ask a server; return the size of its reply."""
+    """Query a server; return the size of its reply."""
     there = Connection(server_config(url))
     try:
         return sum(map(len, await there.post("/x", {})))
@@ -51,7 +51,7 @@ async def asked(url):
         await there.close()
 
 
-async def test_a_body_of_a_gigabyte_is_given_up():
+async def test_a_body_of_a_gigabyte_is_refused():
     async def endless(request):
         await (reply := web.StreamResponse()).prepare(request)
         for _ in range(1024):
@@ -139,7 +139,7 @@ def test_a_refusal_without_a_setting_names_none(status, body):
         ({"detail": [{"loc": ["body", "n"], "msg": "too many"}]}, "too many"),
     ],
 )
-def test_what_is_said_is_a_line_for_people(body, said):
+def test_the_message_of_a_refusal_is_one_line(body, said):
     assert read_refusal(400, bytes_of(body)).text == f"400 {said}"[:204].rstrip()
 
 

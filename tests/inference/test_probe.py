@@ -1,4 +1,4 @@
-"""A server is asked in the way that its probe has found, or named with its faults."""
+"""A probe finds the route of a server, or names the faults of each route."""
 
 import asyncio
 import contextlib
@@ -77,7 +77,7 @@ def probed(odd, kind="openai", **how):
 
 
 def named(models, *names):
-    """Return a vLLM that lists names with roots, and answers by one after another."""
+    """Return a vLLM with a list of models; its replies have these names in turn."""
     left = list(names)
 
     def complete(body):
@@ -119,7 +119,7 @@ def test_a_reply_of_another_model_is_refused(models, name, trains):
     assert f"{name!r}, not of {MODEL!r}" in str(error)
 
 
-async def test_a_model_that_changes_behind_its_name_is_refused():
+async def test_a_server_that_changes_its_model_is_refused():
     async with client_at(named({}, "a", "a", "b"), "vllm") as client:
         await client.probe()
         sampling = Sampling(8, 1.0, 1.0, "train")
@@ -159,7 +159,7 @@ def test_a_server_of_any_kind_trains_whatever_type_is_set(server, kind):
     assert probed(odd(), kind) == path
 
 
-def test_a_server_without_token_ids_is_asked_as_a_chat_where_nothing_is_trained(logged):
+def test_a_server_without_token_ids_is_queried_as_a_chat_without_training(logged):
     assert probed(openai_endpoint(), "vllm", trains=False) == "a chat"
     assert logged.text.count("queried as a chat") == 1
 
@@ -176,7 +176,7 @@ LACKING = {
 
 
 @pytest.mark.parametrize("case", LACKING)
-def test_what_is_missing_is_named_with_each_route(case):
+def test_what_each_route_lacks_is_named(case):
     odd, said = LACKING[case]
     error = probed(odd)
     assert error.failure.kind == NO_ROUTE
@@ -212,7 +212,7 @@ def test_a_server_that_omits_text_or_its_end_trains(text):
 # -- what says nothing of a route ------------------------------------------------------
 
 
-async def test_a_server_that_ignores_n_is_asked_as_often():
+async def test_a_server_that_ignores_n_gets_n_requests():
     odd = stock_vllm(lambda body: completions({**body, "n": 1}))
     async with client_at(odd) as client:
         for _ in range(2):  # as the framework does
@@ -228,7 +228,7 @@ UNSUPPORTED = (
 )
 
 
-async def test_a_model_that_takes_another_limit_is_asked_with_that():
+async def test_a_model_with_another_name_of_the_limit_gets_that_name():
     refused = (400, refusal(UNSUPPORTED, "unsupported_parameter", "max_tokens"))
     odd = openai_endpoint(lambda body: refused if "max_tokens" in body else chat(body))
     async with client_at(odd, trains=False) as client:
@@ -251,7 +251,7 @@ TELLING = {
 
 @pytest.mark.parametrize("trains", [True, False])
 @pytest.mark.parametrize("said", TELLING.values(), ids=list(TELLING))
-def test_what_a_server_says_of_a_request_is_not_hidden_by_other_routes(said, trains):
+def test_an_error_of_the_server_ends_the_search_for_a_route(said, trains):
     odd = stock_vllm(said)
     odd.replies["POST /v1/chat/completions"] = said
     error = probed(odd, "vllm", trains=trains)
@@ -262,7 +262,7 @@ def test_what_a_server_says_of_a_request_is_not_hidden_by_other_routes(said, tra
 
 
 def bodies_of(trains):
-    """Have one environment ask a stock vLLM and an SGLang; return what they saw."""
+    """Have one environment query vLLM and SGLang; return the bodies of its requests."""
     ends = [stock_vllm(), Odd({"POST /generate": sglang_answer})]
 
     async def run():
@@ -288,7 +288,7 @@ def bodies_of(trains):
     return [c for group in asyncio.run(run()) for c in group], [e.bodies for e in ends]
 
 
-def test_servers_of_several_kinds_train_together_or_are_each_queried_in_its_way():
+def test_servers_of_several_types_are_used_together():
     made, (vllm, sglang) = bodies_of(trains=True)
     assert all(completion.logprobs is not None for completion in made)
     assert {body["n"] for body in vllm} == {2} and "prompt" in vllm[-1]

@@ -1,4 +1,4 @@
-"""Replies are read, whatever they hold; see test_client.py for those of `/generate`."""
+"""Replies of servers are read or refused; see test_client.py for `/generate`."""
 
 import json
 
@@ -56,7 +56,7 @@ COMPLETIONS = [
         *((read_completions, body) for body in COMPLETIONS),
     ],
 )
-def test_what_is_no_reply_of_a_route_is_an_error(read, body):
+def test_a_reply_of_another_form_is_an_error(read, body):
     with pytest.raises(PARSE_ERRORS):
         read(body)
 
@@ -65,7 +65,7 @@ def test_what_is_no_reply_of_a_route_is_an_error(read, body):
 
 
 @pytest.mark.parametrize("name", ["ids", "top_k of one"])
-def test_what_a_stock_vllm_has_said_is_read(name):
+def test_a_recorded_reply_of_vllm_is_read(name):
     _, reply = recorded(name)
     read = read_completions(encoded(reply))
     for sent, row in zip(reply["choices"], zip(*read, strict=True), strict=True):
@@ -74,7 +74,7 @@ def test_what_a_stock_vllm_has_said_is_read(name):
         assert why_unusable(Completion(None, *row)) is None
 
 
-def test_ids_that_are_written_as_tokens_are_the_same():
+def test_ids_in_the_place_of_tokens_are_read_also_if_there_are_none():
     _, reply = recorded("ids")
     none = {"tokens": [], "token_logprobs": []}
     reply["choices"][-1] |= {"token_ids": [], "logprobs": none}

@@ -1,4 +1,4 @@
-"""A reply that cannot get better by waiting ends a start; an outage is said once."""
+"""An error that a retry cannot fix ends a command; an outage is logged once."""
 
 import asyncio
 import logging
@@ -48,7 +48,7 @@ def hurried(monkeypatch, tmp_path):
 
 
 class Bare(ReasoningGymEnv):
-    """An environment that asks one question for ever and starts no worker."""
+    """An environment that always has the same question and starts no worker."""
 
     async def setup(self):
         """Watch, and do nothing else."""
@@ -79,7 +79,7 @@ async def ended(env, command="process_manager"):
 
 
 def end_at(odd, *, command="process_manager", **settings):
-    """Run a command at an odd server; return how it ended, the address as U."""
+    """Run a command at an odd server; return its end, with U for the address."""
 
     async def run():
         async with serving(odd) as url:
@@ -92,7 +92,7 @@ def end_at(odd, *, command="process_manager", **settings):
 # -- what the probe finds --------------------------------------------------------------
 
 
-def test_serve_ends_at_a_server_that_cannot_train_with_what_each_route_answered():
+def test_serve_ends_at_a_server_that_cannot_train_and_names_its_routes():
     how = {"command": "env_manager", "rollout_server_url": NOWHERE.removesuffix("/v1")}
     end = end_at(with_changes("neither"), **how)
     assert end.startswith("openai.base_url: U/v1: cannot train: ")
@@ -116,7 +116,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_request_that_is_refused_for_good_ends_the_start(case, logged):
+def test_a_refusal_that_a_retry_cannot_fix_ends_the_command(case, logged):
     status, body, begin = REFUSED[case]
     odd = Odd({"GET /v1/models": {"data": [{"id": "other"}]}}, otherwise=(status, body))
     end = end_at(odd)
@@ -125,13 +125,13 @@ def test_a_request_that_is_refused_for_good_ends_the_start(case, logged):
 
 
 @pytest.mark.parametrize("headers", [{}, {"Retry-After": "3600"}])
-def test_what_may_get_better_is_tried_again_until_it_is_time(headers, logged):
+def test_a_temporary_error_is_retried_until_the_time_limit(headers, logged):
     odd = Odd({}, otherwise=(429, refusal("no quota left"), headers))
     assert end_at(odd, kind="openai", give_up_after_s=0.3) == 1
     assert "answers with an error" in logged.text and "no quota left" in logged.text
 
 
-def test_a_request_that_is_refused_after_a_good_probe_ends_the_start():
+def test_a_refusal_after_the_probe_ends_the_command():
     def reply(body):
         is_probe = body["max_tokens"] < 100
         return chat(body) if is_probe else (400, refusal("maximum context length"))
@@ -168,7 +168,7 @@ def test_after_the_first_completion_a_refusal_is_counted_and_logged(logged):
 # -- servers that come later -----------------------------------------------------------
 
 
-def test_a_server_that_is_not_there_is_said_once_plainly_with_the_time(logged):
+def test_a_missing_server_is_logged_once_with_the_time_limit(logged):
     end = asyncio.run(ended(bare(NOWHERE, give_up_after_s=0.4)))
     lines = [r for r in logged.records if NOWHERE in r.getMessage()]
     assert end == 1 and lines[0].levelno == logging.WARNING
@@ -200,7 +200,7 @@ async def test_a_request_waits_for_a_server_that_is_ejected(monkeypatch):
 # -- outages ---------------------------------------------------------------------------
 
 
-async def test_an_answer_ends_an_outage_which_is_told_once_with_who_waits(logged):
+async def test_an_outage_is_logged_once_and_an_answer_ends_it(logged):
     odd = openai_endpoint(lambda body: (500, "out of memory"))
     prompt = Prompt([{"role": "user", "content": "2 + 2"}], [5], False)
     async with serving(odd) as url:

@@ -1,4 +1,4 @@
-"""What is started with which numbers, and what is refused before anything is."""
+"""The command lines of a run, and the plans that are refused."""
 
 import pytest
 import yaml
@@ -46,7 +46,7 @@ def test_every_program_has_the_same_numbers(tmp_path):
     assert "--max-model-len=512" in lines["vllm"]
 
 
-def test_another_trainer_is_told_by_words_in_braces(tmp_path):
+def test_the_placeholders_of_another_trainer_are_replaced(tmp_path):
     words = (
         "{api} {server} {model} {folder} {group_size} {batch_size} '{total_steps} x'"
     )
@@ -56,13 +56,13 @@ def test_another_trainer_is_told_by_words_in_braces(tmp_path):
     assert command_lines(one)["trainer"] == ["mine", *expected]
 
 
-def test_what_runs_already_is_not_started(tmp_path):
+def test_a_server_that_already_runs_is_not_started(tmp_path):
     where = {"rollout_server_url": f"{API}/"}
     one = plan(tmp_path, env=where, openai={"base_url": f"{SERVER}/v1/"})
     assert (one.server_programs(), one.api, one.server) == ([], API, SERVER)
 
 
-def test_serve_gets_what_was_set_and_where_the_others_are(tmp_path):
+def test_serve_gets_the_explicit_settings_and_the_urls(tmp_path):
     one = plan(tmp_path, env={"tasks": ["gcd"], "total_steps": "5"})
     lines = one.serve_settings()
     assert lines["env"]["tasks"] == ["gcd"]
@@ -84,7 +84,7 @@ python: /no/such/python         | launch.python: /no/such/python is no file
 
 
 @pytest.mark.parametrize("row", REFUSED.strip().splitlines())
-def test_what_cannot_be_started_is_refused(tmp_path, row):
+def test_a_plan_that_cannot_start_is_refused(tmp_path, row):
     setting, expected = row.split(" | ")
     with pytest.raises(SettingError, match=expected):
         plan(tmp_path, **yaml.safe_load(setting)).check()
@@ -107,12 +107,12 @@ def test_a_folder_with_damaged_settings_is_refused(tmp_path, text):
         locked_folder(plan(tmp_path)).__enter__()
 
 
-def test_nobody_else_reads_the_settings_which_may_hold_keys(tmp_path):
+def test_only_the_owner_may_read_the_settings_file(tmp_path):
     with locked_folder(plan(tmp_path)):
         assert (tmp_path / "run" / "serve.yaml").stat().st_mode & 0o077 == 0
 
 
-def test_a_run_goes_on_with_the_model_that_it_began_with_alone(tmp_path):
+def test_a_run_continues_only_with_its_first_model(tmp_path):
     with locked_folder(plan(tmp_path, model="a/mistyped-model")):
         pass
     with locked_folder(plan(tmp_path)):

@@ -1,4 +1,4 @@
-"""A program of a run is started again within bounds, and ends whole."""
+"""A program of a run is restarted a few times, and ends with its children."""
 
 import asyncio
 import sys
@@ -31,13 +31,13 @@ def program(folder, code, **how):
         ("pass", "its log is empty"),
     ],
 )
-def test_a_program_that_ends_again_and_again_ends_the_run(tmp_path, code, why, logged):
+def test_a_program_that_dies_too_often_ends_the_run(tmp_path, code, why, logged):
     with pytest.raises(RunError, match=rf"it has ended \(.*: {why}\) and is not"):
         asyncio.run(program(tmp_path, code).run())
     assert logged.text.count("starting it again") == 5
 
 
-def test_a_program_that_ignores_its_end_is_killed_with_what_it_has_started(tmp_path):
+def test_a_program_that_ignores_sigterm_is_killed_with_its_children(tmp_path):
     code = (
         "import signal, subprocess, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
         f"print(subprocess.Popen([sys.executable, '-c', '{SLEEP}']).pid); {SLEEP}"

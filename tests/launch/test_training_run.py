@@ -142,7 +142,7 @@ class Run:
         return status, left_alive(started)
 
 
-def test_a_run_restarts_what_dies_and_ends_with_its_trainer_leaving_nothing(tmp_path):
+def test_a_run_restarts_programs_and_ends_with_its_trainer(tmp_path):
     run = Run(tmp_path, ENTRY, f"--config={settings_of(tmp_path)}")
     try:
         for name in PROGRAMS:
@@ -180,7 +180,7 @@ async def beside_servers(folder, trainer):
     ("number", "status"),
     [(signal.SIGINT, 128 + signal.SIGINT), (signal.SIGKILL, -signal.SIGKILL)],
 )
-async def test_a_run_that_is_ended_leaves_no_program(tmp_path, number, status):
+async def test_a_run_that_is_ended_leaves_no_process(tmp_path, number, status):
     async with beside_servers(tmp_path, "sleep 600") as how:
         run = Run(tmp_path, *how)
         both = lambda: len(descendants(run.process.pid)) == 2  # noqa: E731

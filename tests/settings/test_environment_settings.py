@@ -1,4 +1,4 @@
-"""What fields decide, and the shard of an instance, as its launcher numbers it."""
+"""What settings affect, and the shard of an instance of a launcher."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def test_every_field_affects_one_thing():
     assert sorted(fields) == sorted(n for group in GROUPS for n in group.model_fields)
 
 
-def test_a_resumed_run_shares_what_affects_items_and_nothing_else():
+def test_a_resumed_run_shares_only_settings_that_affect_items():
     settings = CheckedSettings(tasks=["gcd"], temperature=0.5).stream_settings
     assert settings["tasks"] == ["gcd"] and settings["eval_seed"] == 123
     assert settings.keys().isdisjoint(["temperature", "adaptive_floor", "use_wandb"])
@@ -49,7 +49,7 @@ def launched(monkeypatch):
 
 
 @pytest.mark.parametrize("row", VARIABLES.strip().splitlines())
-def test_slurm_or_torchrun_number_the_instances_and_a_setting_wins(launched, row):
+def test_the_shard_is_that_of_the_launcher_or_of_the_setting(launched, row):
     variables, shard = row.split("|")
     launched(variables)
     config = CheckedSettings()
@@ -59,7 +59,7 @@ def test_slurm_or_torchrun_number_the_instances_and_a_setting_wins(launched, row
 
 
 @pytest.mark.parametrize(("rank", "count"), [("x", "4"), ("4", "4"), ("-1", "3")])
-def test_variables_that_cannot_be_are_refused_by_name(launched, rank, count):
+def test_contradictory_variables_are_refused(launched, rank, count):
     launched(f"RANK={rank} WORLD_SIZE={count}")
     with pytest.raises(SettingError, match=f"RANK: '{rank}' is not allowed"):
         shard_of_launcher()

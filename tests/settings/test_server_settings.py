@@ -49,7 +49,7 @@ def generated(odd, kind="openai", trains=False, **changes):
 
 
 @pytest.mark.slow
-def test_a_server_that_repeats_a_header_is_not_repeated(logged, monkeypatch):
+def test_a_secret_in_a_servers_error_is_not_repeated(logged, monkeypatch):
     monkeypatch.setattr(servers, "MAX_WAIT_FOR_SERVER_S", 0.5)
     odd = Odd({}, otherwise=(401, refusal(f"no such team: {SECRET}")))
     with pytest.raises(RequestFailedError, match="no such team") as failed:
@@ -76,7 +76,7 @@ EXTRA = {"top_k": 5, "stop": ["a"], "chat_template_kwargs": {"thinking": False}}
 @pytest.mark.parametrize(
     ("kind", "trains"), [("openai", False), ("openai", True), ("vllm", True)]
 )
-def test_a_request_has_the_headers_and_the_fields_that_its_route_knows(kind, trains):
+def test_a_request_has_the_headers_and_fields_of_the_settings(kind, trains):
     heard = Heard(stock_vllm().replies)
     generated(heard, kind, trains, headers={"X-Team": "blue"}, extra_body=EXTRA)
     body = heard.bodies[-1]
@@ -90,7 +90,7 @@ def test_a_request_has_the_headers_and_the_fields_that_its_route_knows(kind, tra
     assert ("prompt" if trains else "messages") in body
 
 
-async def test_the_template_is_given_its_arguments():
+async def test_the_chat_template_gets_its_arguments():
     env = build_env()
     env.tokenizer.chat_template = "{{ thinking }}{% for m in messages %}|{% endfor %}"
     prompt = render_prompt(
@@ -100,7 +100,7 @@ async def test_the_template_is_given_its_arguments():
     await env.close()
 
 
-async def test_the_trainer_is_told_what_is_sampled_with():
+async def test_the_trainer_gets_the_sampling_settings():
     env = ReasoningGymEnv(env_config(temperature=0.6), [settings_of(extra_body=EXTRA)])
     sampled = env._trainer_data.sampled_with
     await env.close()

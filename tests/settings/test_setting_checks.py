@@ -1,4 +1,4 @@
-"""Types of settings: what they take, and the sentence for what they refuse."""
+"""Types of settings, and the sentence for a refused value."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ http://me:secret@host/v1"""
 
 
 @pytest.mark.parametrize("text", ADDRESSES.split())
-def test_an_address_is_taken(text):
+def test_a_url_is_accepted(text):
     assert check_url(text) == text
 
 
 @pytest.mark.parametrize("text", ["", " http://a:1 ", *NO_ADDRESSES.split()])
-def test_what_is_no_address_is_refused_without_a_password(text):
+def test_an_invalid_url_is_refused_without_its_password(text):
     with pytest.raises(ValueError, match="expected an address like") as refused:
         check_url(text)
     assert "secret" not in str(refused.value)
@@ -73,7 +73,7 @@ def test_a_refused_value_is_one_sentence_that_begins_with_the_setting(row):
     assert "sk-secret" not in str(refused.value)
 
 
-def test_a_value_that_is_assigned_is_checked_too():
+def test_an_assigned_value_is_checked():
     settings = CheckedSettings()
     with pytest.raises(ValueError, match="group_size"):
         settings.group_size = 0
