@@ -118,7 +118,7 @@ class Trainer:
         config = dataclasses.replace(
             self._config, starting_step=self.received["batches"]
         )
-        api = running_program(RUN_API, f"--port={port}")
+        api = running_program(*RUN_API, f"--port={port}")
         async with trained_api(config, self._take, api=api) as (_, trainer):
             yield
         self.received["invalid"] += trainer.counts.invalid_groups

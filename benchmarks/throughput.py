@@ -212,8 +212,8 @@ async def measure(file: Path, api: str, latency_ms: float, seconds: float) -> Ru
     )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        program = RUN_API if api == "quick" else "tests.support.stock_api"
-        running_api = running_program(program, "--port=0")
+        program = RUN_API if api == "quick" else ("tests.support.stock_api",)
+        running_api = running_program(*program, "--port=0")
         async with (
             trained_api(config, api=running_api) as (api_url, trainer),
             running_program("benchmarks.throughput", f"--serve={latency_ms}") as server,

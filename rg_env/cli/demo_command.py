@@ -72,7 +72,7 @@ async def _demo(env_cls: Any, config: Any, model: Any) -> int:
     from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
 
     print("Starting the Atropos API ...", flush=True)
-    async with running_program(RUN_API, "--port=0") as api:
+    async with running_program(*RUN_API, "--port=0") as api:
         config.rollout_server_url = api
         env = env_cls(config, [model])
         trainer = StandInTrainer(

@@ -7,7 +7,6 @@ import ipaddress
 import logging
 import re
 import socket
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -182,9 +181,3 @@ def score_server(
             # Two seconds are left to close before END_WITHIN_S kills the process.
             timeout_graceful_shutdown=int(shutdown.END_WITHIN_S - 2),
         )
-
-
-if __name__ == "__main__":  # the demo starts the API by this module
-    from rg_env.cli.main import main
-
-    sys.exit(main(None, ["run-api", *sys.argv[1:]]))

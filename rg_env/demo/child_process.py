@@ -19,8 +19,8 @@ from rg_env.errors import EXIT_REFUSED, RunError, SettingError
 from rg_env.installation import PROJECT
 from rg_env.workers.sandbox import syscalls
 
-RUN_API = "rg_env.cli.server_commands"
-"""The program of the Atropos API; it takes `--port`."""
+RUN_API = ("rg_env.cli.console", "run-api")
+"""The module and the command of the Atropos API, which takes `--port`."""
 
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 5.0
