@@ -74,7 +74,7 @@ def compare(
     """
     from rg_env.results.score_tables import Comparison
 
-    names, table, unread = _results(paths, score)
+    names, table, unread = _read_results(paths, score)
     comparison = Comparison(names, table, all_pairs=pairs)
     _print(comparison, unread, with_tasks=tasks, as_json=as_json)
     return 0
@@ -89,7 +89,7 @@ def _print(
     print(rendered(*comparison.tables(with_tasks=with_tasks)), *remarks, sep="\n")
 
 
-def _results(
+def _read_results(
     paths: Sequence[str], score: str | None
 ) -> tuple[list[str], pl.DataFrame, list[str]]:
     """Return the names of results, their samples, and remarks about unread lines.

@@ -52,13 +52,8 @@ def build_env(
     screen_run = make_screen and make_screen(config)
     if screen_run:
         config = screen_run.config
-    # In other commands, W&B is off without a login, unless it is explicitly set.
-    if is_serve or explicit.env.get("use_wandb") is not None:
-        start_checks.check_wandb(config)
-    elif config.use_wandb and not start_checks.has_wandb_login():
-        text = "W&B has no login and is off (--env.use_wandb true insists on it)"
-        logger.warning(text)
-        config = config.model_copy(update={"use_wandb": False})
+    is_explicit = explicit.env.get("use_wandb") is not None
+    config = _with_checked_wandb(config, is_required=is_serve or is_explicit)
     if not explicit.slurm:
         config, servers = with_model(
             config,
@@ -76,6 +71,19 @@ def build_env(
     models = [f"model {s.model_name} ({s.server_type}) at {s.base_url}" for s in used]
     logger.info("%s: %s, tokenizer %s", name, ", ".join(models), config.tokenizer_name)
     return env
+
+
+def _with_checked_wandb(config: Any, *, is_required: bool) -> Any:
+    """Check the settings of W&B; without a login, turn it off if it is not required."""
+    from rg_env.atropos import start_checks
+
+    if is_required:
+        start_checks.check_wandb(config)
+    elif config.use_wandb and not start_checks.has_wandb_login():
+        text = "W&B has no login and is off (--env.use_wandb true insists on it)"
+        logger.warning(text)
+        return config.model_copy(update={"use_wandb": False})
+    return config
 
 
 # -- serve, process, evaluate ----------------------------------------------------------

@@ -222,10 +222,6 @@ class Plan:
 
     def check(self) -> None:
         """Raise SettingError for settings with which a program could not start."""
-        self._check_sizes()
-        self._check_programs()
-
-    def _check_sizes(self) -> None:
         config = self.config
         if min(config.batch_size, config.total_steps) < 1:
             raise SettingError(
@@ -237,6 +233,7 @@ class Plan:
                 f"env.batch_size: {config.batch_size} is no multiple of env.group_size"
                 f" {config.group_size}, so the API would never make a batch"
             )
+        self._check_programs()
 
     def _check_programs(self) -> None:
         settings = self.settings
