@@ -1,5 +1,6 @@
 """The evaluation's items, ours and those of the presets: made, or left out."""
 
+import asyncio
 import dataclasses
 
 import pytest
@@ -132,6 +133,15 @@ async def test_an_item_knows_how_it_was_made_and_a_task_that_makes_none_is_left_
     ((missing, reason),) = evaluation.missing
     assert evaluation.left_out == {"gcd": reason} and missing.task == "gcd" and reason
     assert f"task gcd is left out: {reason}" in logged.text
+
+
+async def test_all_who_wait_for_a_task_wait_for_one_check(pool):
+    evaluation = EvaluationItems(pool, stream(), *wanted_items(stream()))
+    waits = [asyncio.ensure_future(evaluation.checked("gcd")) for _ in range(2)]
+    await asyncio.sleep(0)
+    evaluation.stop()
+    ends = await asyncio.gather(*waits, return_exceptions=True)
+    assert [type(end) for end in ends] == [asyncio.CancelledError] * 2
 
 
 async def test_lost_workers_leave_no_task_of_the_library_out(monkeypatch):
