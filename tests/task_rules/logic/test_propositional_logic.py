@@ -168,6 +168,7 @@ def test_no_trick_scores_more_than_a_guess_and_gold_scores_all(level):
 EXAMPLES = """
     P, (P → Q)                | Q      | imply a letter
     (P → Q), (Q → R)          | ¬P ∨ R | None
+    (P → Q ∨ R), (R → S)      | ¬P ∨ Q ∨ S | None
     ¬(P ∧ Q), Q               | ¬P     | imply a letter
     P, Q                      | None   | nothing together
     (P ∧ (P → Q)), R          | None   | nothing together
