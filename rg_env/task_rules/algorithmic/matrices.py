@@ -69,7 +69,7 @@ MANIPULATE_MATRIX = TaskRules(
 
 # -- pool_matrix -----------------------------------------------------------------------
 
-ASKED_DECIMALS = 2
+REQUIRED_DECIMALS = 2
 
 
 def _pooled(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -85,7 +85,7 @@ def _pooled(answer: str, entry: Entry, library: LibraryScore) -> float:
         return 0.0
     pairs = zip(chain(*rows), chain(*right), strict=True)
     try:
-        return float(all(is_rounded(*pair, ASKED_DECIMALS) for pair in pairs))
+        return float(all(is_rounded(*pair, REQUIRED_DECIMALS) for pair in pairs))
     except ValueError:
         return 0.0
 
