@@ -21,7 +21,7 @@ def _ends_as_it_began(entry: Entry) -> bool:
     return "1" not in last or last in entry["question"].replace("\n ", "")
 
 
-def _make_evolve2d(own: Any) -> Callable[..., Any]:
+def _make_evolve2d(original: Any) -> Callable[..., Any]:
     """Return an `evolve2d` that is faster for the rule of the game of life.
 
     The library's recursive cache costs more than the sum of nine cells that it saves.
@@ -36,7 +36,7 @@ def _make_evolve2d(own: Any) -> Callable[..., Any]:
     ) -> Any:
         has_options = more or not options.keys() <= {"memoize"}
         if apply_rule is not life_rule or has_options or callable(timesteps):
-            return own(boards, timesteps, apply_rule, *more, **options)
+            return original(boards, timesteps, apply_rule, *more, **options)
         states = [boards]
         for _ in range(1, timesteps):
             states.append(_next_board(states[-1][-1])[np.newaxis])
