@@ -58,7 +58,7 @@ Board = Sequence[Sequence[str]]
 Point = tuple[int, int]
 
 
-def _neighbors(board: Board, point: Point) -> Iterator[tuple[Point, str]]:
+def _neighbours(board: Board, point: Point) -> Iterator[tuple[Point, str]]:
     row, column = point
     for down, right in ((-1, 0), (1, 0), (0, -1), (0, 1)):
         r, c = row + down, column + right
@@ -72,7 +72,7 @@ def _white_group(board: Board, stone: Point) -> tuple[set[Point], set[Point]]:
     liberties: set[Point] = set()
     unvisited = [stone]
     while unvisited:
-        for point, mark in _neighbors(board, unvisited.pop()):
+        for point, mark in _neighbours(board, unvisited.pop()):
             if mark == ".":
                 liberties.add(point)
             elif mark == "O" and point not in stones:
