@@ -93,7 +93,7 @@ def test_a_large_input_is_run_although_the_library_could_not_compare_it():
 
 
 def test_an_output_is_asked_for_without_running_anything(monkeypatch):
-    monkeypatch.setattr(codeio, "makes", lambda *_: pytest.fail("a program was run"))
+    monkeypatch.setattr(codeio, "produces", lambda *_: pytest.fail("a program was run"))
     made = entry(SORTED, {"data": [2, 1]}, [1, 2], OUTPUT)
     answers = ("[1, 2]", "[1.0, 2]", "(1, 2)", "[2, 1]", "[1, 3]", '{"data": [2, 1]}')
     assert [paid(made, answer) for answer in answers] == [1, 1, 1, 0, 0, READABLE]
@@ -232,18 +232,18 @@ def fault(program, given, made, asked=INPUT):
     return fault_of("codeio", entry(program, given, made, asked))
 
 
-NOT_MADE = "program does not make the output of the input"
+NOT_PRODUCED = "program does not produce the output of the input"
 TAKES_TUPLE = "def main_solution(pair):\n    return isinstance(pair, tuple)"
 
 
 @pytest.mark.parametrize("asked", [INPUT, OUTPUT])
 def test_an_entry_is_used_where_its_program_makes_the_output(asked):
     assert fault(SORTED, {"data": [2, 1]}, [1, 2], asked) is None
-    assert fault(SORTED, {"data": [2, 1]}, [2, 1], asked) == NOT_MADE
-    assert fault("no_such_name", {}, {}, asked) == NOT_MADE
+    assert fault(SORTED, {"data": [2, 1]}, [2, 1], asked) == NOT_PRODUCED
+    assert fault("no_such_name", {}, {}, asked) == NOT_PRODUCED
     # As in the library, which runs it without `annotations` from `__future__`.
     annotated = "def main_solution(n: Unknown):\n    return n"
-    assert fault(annotated, {"n": 1}, 1, asked) == NOT_MADE
+    assert fault(annotated, {"n": 1}, 1, asked) == NOT_PRODUCED
 
 
 @pytest.mark.parametrize(
@@ -260,11 +260,11 @@ def test_an_output_by_chance_or_by_the_clock_is_not_asked_for(value):
     exec(program, names)
     random.seed(5)
     np.random.seed(5)
-    assert fault(program, {}, float(names["main_solution"]()), OUTPUT) == NOT_MADE
+    assert fault(program, {}, float(names["main_solution"]()), OUTPUT) == NOT_PRODUCED
 
 
 def test_an_input_that_json_cannot_write_is_asked_for_only_as_it_is_shown():
-    assert fault(TAKES_TUPLE, {"pair": (1, 2)}, True) == NOT_MADE
+    assert fault(TAKES_TUPLE, {"pair": (1, 2)}, True) == NOT_PRODUCED
     assert fault(TAKES_TUPLE, {"pair": (1, 2)}, True, OUTPUT) is None
     no_json = "answer holds a number that JSON does not have"
     assert fault(SORTED, {"data": [float("nan")]}, [0]) == no_json
@@ -307,7 +307,7 @@ evaluate(n)
 @pytest.mark.parametrize("line", MIGHT_DO_MORE.strip().splitlines())
 def test_no_input_is_asked_for_with_which_a_program_might_do_more_than_compute(line):
     program = f"{line}\n{SORTED}"
-    assert codeio.may_do_more(program)
+    assert codeio.may_evaluate_or_wait(program)
     where = f"def other(n):\n    {line}\n{SORTED}"
     might = "program might do more with an input than compute"
     assert fault(where, {"data": [1]}, [1]) == might
@@ -316,7 +316,7 @@ def test_no_input_is_asked_for_with_which_a_program_might_do_more_than_compute(l
 
 @pytest.mark.parametrize("line", COMPUTES.strip().splitlines())
 def test_a_program_that_only_computes_is_asked_for_inputs(line):
-    assert not codeio.may_do_more(f"{line}\n{SORTED}")
+    assert not codeio.may_evaluate_or_wait(f"{line}\n{SORTED}")
 
 
 # -- the list --------------------------------------------------------------------------
@@ -352,4 +352,6 @@ def test_every_line_of_the_list_is_a_program_of_the_library(kind):
 def test_a_program_on_the_list_is_not_used_with_the_library_s_own_items_either():
     first, *_ = listed(codeio.CHANGES).values()
     made = entry(first, {}, {}, OUTPUT)
-    assert fault_of("codeio", made, checked=False) == f"program makes {codeio.CHANGES}"
+    assert (
+        fault_of("codeio", made, checked=False) == f"program produces {codeio.CHANGES}"
+    )
