@@ -30,14 +30,7 @@ from rg_env.task_rules.rules import (
 # turns bring different sides to the front and to the right.
 
 SIDES = ("top", "bottom", "front", "back", "left", "right")
-_CYCLES = {
-    "front": ("front", "bottom", "back", "top"),
-    "back": ("back", "bottom", "front", "top"),
-    "left": ("left", "bottom", "right", "top"),
-    "right": ("right", "bottom", "left", "top"),
-}
-"""The sides that a quarter turn moves, by the side that it brings to the top. Each of
-them takes the color of the next one, and the last one that of the first."""
+_OPPOSITES = {"front": "back", "back": "front", "left": "right", "right": "left"}
 
 Cube = tuple[str, ...]
 """The color of each side, in the order of `SIDES`."""
@@ -46,7 +39,8 @@ Cube = tuple[str, ...]
 def _turned(cube: Cube, side: str) -> Cube:
     """Return the cube after the quarter turn that brings a side to the top."""
     colors = dict(zip(SIDES, cube, strict=True))
-    cycle = _CYCLES[side]
+    # Each of these sides takes the color of the next one.
+    cycle = ("top", side, "bottom", _OPPOSITES[side])
     sources = dict(zip(cycle, cycle[1:] + cycle[:1], strict=True))
     return tuple(colors[sources.get(target, target)] for target in SIDES)
 

@@ -126,22 +126,6 @@ def is_same(value: Any, gold: Any) -> bool:
     return type(value) is type(gold) and bool(value == gold)
 
 
-def _asks_for_input(entry: Entry) -> bool:
-    request = "\nCan you predict a feasible input without writing any code?"
-    return request in entry.get("question", "")
-
-
-def _is_gold(value: Any, gold: Any, entry: Entry) -> bool:
-    """Return whether a value is the gold one.
-
-    An input must also have the gold one's types of numbers, because a program may treat
-    1.0 and 1 differently.
-    """
-    if not _asks_for_input(entry):
-        return is_same(value, gold)
-    return json.dumps(value, sort_keys=True) == json.dumps(gold, sort_keys=True)
-
-
 # -- programs --------------------------------------------------------------------------
 
 _BEFORE_THE_PROGRAM = "but not copy spans of code directly.\n\n"
@@ -153,6 +137,11 @@ def program_of(entry: Entry) -> str:
     if not mark:
         raise ValueError("the question shows no program")
     return str(program).strip()
+
+
+def _asks_for_input(entry: Entry) -> bool:
+    request = "\nCan you predict a feasible input without writing any code?"
+    return request in entry.get("question", "")
 
 
 def digest_of(program: str) -> str:
@@ -193,10 +182,12 @@ def produces(program: str, arguments: Any, output: Any) -> bool:
 
 
 def _is_right(value: Any, entry: Entry) -> bool:
-    if _is_gold(value, json.loads(entry["answer"]), entry):
-        return True
+    gold = json.loads(entry["answer"])
     if not _asks_for_input(entry):
-        return False
+        return is_same(value, gold)
+    # Not by `is_same`: a program may tell 1.0 from 1, so such an input is run.
+    if json.dumps(value, sort_keys=True) == json.dumps(gold, sort_keys=True):
+        return True
     return produces(program_of(entry), value, entry["metadata"]["output_data"])
 
 
