@@ -339,7 +339,7 @@ CODEIO = TaskRules(
             always=True,
         ),
         ItemCheck(
-            f"program produces {CHANGES}",
+            f"program has {CHANGES}",
             lambda entry: _is_unused(entry, CHANGES),
             always=True,
         ),

@@ -124,13 +124,13 @@ FUTOSHIKI = TaskRules(
             module="reasoning_gym.games.futoshiki",
             name="FutoshikiDataset._generate_random_solution",
             digest="737131d3c78962d1",
-            make=lambda own: _random_latin_square,
+            make=lambda original: _random_latin_square,
         ),
         FasterFunction(
             module="reasoning_gym.games.futoshiki",
             name="FutoshikiDataset.count_solutions",
             digest="0ec00892e6304727",
-            make=lambda own: _count_solutions,
+            make=lambda original: _count_solutions,
         ),
     ),
 )
@@ -219,7 +219,7 @@ N_QUEENS = TaskRules(
             module="reasoning_gym.games.n_queens",
             name="NQueensDataset._get_all_solutions",
             digest="f7bf1aaf33f46cf9",
-            make=lambda own: _all_solutions,
+            make=lambda original: _all_solutions,
         ),
     ),
 )

@@ -121,7 +121,7 @@ KNIGHT_SWAP = TaskRules(
             module="reasoning_gym.games.knight_swap",
             name="KnightSwapLogic.solve_swap",
             digest="c8790a24b325cf2f",
-            make=lambda own: _solve_swap,
+            make=lambda original: _solve_swap,
         ),
     ),
 )

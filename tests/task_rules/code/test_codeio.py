@@ -352,6 +352,4 @@ def test_every_line_of_the_list_is_a_program_of_the_library(kind):
 def test_a_program_on_the_list_is_not_used_with_the_library_s_own_items_either():
     first, *_ = listed(codeio.CHANGES).values()
     made = entry(first, {}, {}, OUTPUT)
-    assert (
-        fault_of("codeio", made, checked=False) == f"program produces {codeio.CHANGES}"
-    )
+    assert fault_of("codeio", made, checked=False) == f"program has {codeio.CHANGES}"
