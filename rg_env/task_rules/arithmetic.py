@@ -159,8 +159,8 @@ NUMBER_FORMAT = TaskRules(
     ),
     level_repair=LevelRepair(
         {2: {"max_delta": 1.0}, 3: {"max_delta": 0.1}},
-        "levels 2 and 3 ask for numbers that differ in fewer decimals than the three"
-        " that are made, so that any of them is right",
+        "levels 2 and 3 ask for differences of at most 0.001, and the differences are"
+        " rounded to three decimals, so that nearly any of the numbers is right",
     ),
 )
 
@@ -188,7 +188,7 @@ TIME_INTERVALS = TaskRules(
     fix=one_answer(partial_credit=False, passed_over="d day days"),
     item_checks=(
         ItemCheck(
-            "answer leaves out the time of day, which stands behind a weekday",
+            "answer leaves out the time of day, which follows the weekday",
             # The library truncates both times at the first " (".
             lambda entry: "(%A) %H" in entry["metadata"]["format"],
         ),

@@ -27,7 +27,7 @@ from rg_env.task_rules.rules import (
 # -- color_cube_rotation ---------------------------------------------------------------
 
 # "The bottom is now at the top" is half a turn, either forward or to the side. The two
-# turns bring different sides to the front and to the right.
+# turns leave different sides at the front and at the right.
 
 SIDES = ("top", "bottom", "front", "back", "left", "right")
 _OPPOSITES = {"front": "back", "back": "front", "left": "right", "right": "left"}
@@ -46,7 +46,7 @@ def _turned(cube: Cube, side: str) -> Cube:
 
 
 def _possible_cubes(cube: Cube, side: str) -> list[Cube]:
-    """Return the cubes that a side may have been brought to the top of."""
+    """Return the cubes that may result when a side is brought to the top."""
     if side == "bottom":
         return [_turned(_turned(cube, half), half) for half in ("front", "left")]
     return [_turned(cube, side)]
@@ -165,10 +165,11 @@ MODULO_GRID = TaskRules(
 # every rectangle with this corner in turn, in each connected part of the grid. A set of
 # cells is an integer with one bit for each cell, row after row.
 
-# Most states of the search in one part. If the number is unique, 100 steps prove it in
+# Most states of the search in a part. If the number is unique, 100 steps prove it in
 # all but 1 of 300 grids; a part that needs more than 300 nearly always has several.
 MAX_STEPS = 300
 
+# Translations to the bits of cells that are drawn at least once, and drawn twice.
 _ONCE = str.maketrans(" #█", "011")
 _TWICE = str.maketrans(" #█", "001")
 
@@ -219,7 +220,14 @@ def _outlines(cells: int, stride: int, column: int) -> Iterator[int]:
 
 
 def _shows_one_count(once: int, twice: int, stride: int, column: int) -> bool:
-    """Return whether all ways to draw a part use the same number of rectangles."""
+    """Return whether all ways to draw a part use the same number of rectangles.
+
+    Args:
+        once: The cells that are drawn at least once.
+        twice: The cells of them that are drawn twice.
+        stride: As of `_outlines`.
+        column: As of `_outlines`.
+    """
     counts = set[int]()
     states = [(once, twice, 0)]
     for _ in range(MAX_STEPS):

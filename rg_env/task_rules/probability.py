@@ -63,7 +63,7 @@ def _exact_probability(entry: Entry) -> Fraction:
 
 
 def _score_probability(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score the right probability, exact or rounded to the places that are written.
+    """Score the right probability, exact or rounded to the decimals that it has.
 
     The library's tolerance makes 0 right for small probabilities, and its credit for a
     common prefix makes `0` and `0.` nearly always right.

@@ -80,7 +80,7 @@ REQUIRED_DECIMALS = 2
 
 
 def _score_pooled(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score a matrix that is correct to two decimals, or to as many as it is written.
+    """Score a matrix that is correct to two decimals, or to more if it has more.
 
     A column may be written as a row.
     """

@@ -31,7 +31,7 @@ _RULES = ("ABC a", "AB c", "BC b", "CC c", "ac xy", "bb z")
 def _with_rules_in_turn(entry: Entry) -> list[Entry]:
     """Return the entry for a "cycle" that uses each rule once, in turn.
 
-    The library starts again at the first rule after each use of a rule.
+    The library begins again with the first rule after each use of a rule.
     """
     counts = Counter(dict(zip("ABC", entry["metadata"]["initial_blocks"], strict=True)))
     before = None

@@ -113,8 +113,8 @@ KNIGHT_SWAP = TaskRules(
             **{level: {"min_nodes": 6, "max_nodes": 7} for level in (0, 1)},
             **{level: {"min_nodes": 6} for level in (2, 3, 4)},
         },
-        "every level asks for boards from 4 squares on, and the task wants 6; with 6"
-        " alone, as at levels 0 and 1, a puzzle takes seconds to find",
+        "every level asks for boards from 4 squares on, and the task wants 6; with only"
+        " 6, as at levels 0 and 1, a puzzle takes seconds to find",
     ),
     faster=(
         FasterFunction(

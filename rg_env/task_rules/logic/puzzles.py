@@ -112,7 +112,7 @@ def follows(premises: Sequence[str], conclusion: str, terms_exist: bool) -> bool
     statements = list(map(_read_statement, [*premises, conclusion]))
     terms = sorted({term for statement in statements for term in statement.terms})
     allowed = _ALL_KINDS
-    # Sets of kinds, of which at least one exists.
+    # Sets of kinds; at least one kind of each set exists.
     existing = list(_KINDS_UNDER[: len(terms)]) if terms_exist else []
     for premise in statements[:-1]:
         kinds = premise.kinds(terms)
@@ -176,7 +176,12 @@ class _Numbers(dict[str, int]):
 
 
 class _Numbering:
-    """The clauses of one puzzle in the numbers of the solver; each is built once."""
+    """The clauses of one puzzle, with numbers as literals; each is built once.
+
+    Attributes:
+        constraints: The clauses that hold in every solution.
+        excludes_known: The clause that only the known solution violates.
+    """
 
     def __init__(self, puzzle: Any) -> None:
         self._numbers = _Numbers()
