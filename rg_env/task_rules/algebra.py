@@ -61,10 +61,11 @@ _UNIT = Fraction(1, 10_000)
 def _value_at(polynomial: str, x: Fraction) -> Fraction:
     """Return the value of `7*l**4 - 27`, exactly."""
     total = Fraction(0)
-    for match in _EQUATION_TERM.finditer("".join(polynomial.split())):
-        if match[0]:
-            power = int(match[4] or 1) if match[3] else 0
-            total += int(match[1] + (match[2] or "1")) * x**power
+    terms = _EQUATION_TERM.findall("".join(polynomial.split()))
+    for sign, digits, variable, exponent in terms:
+        if digits or variable:
+            power = int(exponent or 1) if variable else 0
+            total += int(f"{sign}{digits or 1}") * x**power
     return total
 
 

@@ -174,10 +174,8 @@ def _is_truncated(entry: Entry) -> bool:
     The library computes milliseconds from a float, so 0.463 may become 462.
     """
     metadata = entry["metadata"]
-    start, end = (
-        datetime.fromisoformat(metadata[name]) for name in ("start_time", "end_time")
-    )
-    duration = end - start
+    start = datetime.fromisoformat(metadata["start_time"])
+    duration = datetime.fromisoformat(metadata["end_time"]) - start
     if metadata["expected_format"].endswith("mmm"):
         return duration.microseconds != 1000 * int(entry["answer"][-3:])
     return metadata["expected_format"].endswith("HH:MM") and duration.seconds % 60 > 0

@@ -18,13 +18,10 @@ _COUPLE = re.compile(
 
 def is_parent_in_law(story: str, person: str, other: str) -> bool:
     """Return whether a person is a parent of the spouse of another person."""
-    couples = [
-        (couple[1], couple[2], set(re.findall(r"\w+", couple[3] or "")))
-        for couple in _COUPLE.finditer(story)
-    ]
+    couples = _COUPLE.findall(story)
     spouses = {a: b for a, b, _ in couples} | {b: a for a, b, _ in couples}
     return any(
-        person in (a, b) and spouses.get(other) in children
+        person in (a, b) and spouses.get(other) in re.findall(r"\w+", children)
         for a, b, children in couples
     )
 

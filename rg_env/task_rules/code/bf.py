@@ -15,28 +15,31 @@ from typing import Any
 from rg_env.task_rules.rules import FasterFunction, TaskRules
 
 
+def _read_copies(
+    bfi: Any, body: Sequence[Any], last_move: int
+) -> Mapping[int, int] | None:
+    """Return how often a loop adds its first cell to others, by their distance.
+
+    It is None for a loop that does anything else.
+    """
+    signs = {bfi.OPCODE_ADD: 1, bfi.OPCODE_SUB: -1}
+    offset = 0
+    added: Counter[int] = Counter()
+    for opcode in body:
+        if opcode.code == bfi.OPCODE_MOVE:
+            offset += opcode.value
+        elif opcode.code in signs:
+            offset += opcode.move
+            added[offset] += signs[opcode.code] * opcode.value
+        else:
+            return None
+    is_counted_down = added.pop(0, 0) == -1
+    return added if is_counted_down and offset + last_move == 0 else None
+
+
 def _make_parse(original: Any) -> Callable[[str], list[Any]]:
     """Return a `parse` that recognizes copying loops in all directions."""
     bfi = importlib.import_module("bfi")
-    signs = {bfi.OPCODE_ADD: 1, bfi.OPCODE_SUB: -1}
-
-    def read_copies(body: Sequence[Any], last_move: int) -> Mapping[int, int] | None:
-        """Return how often a loop adds its first cell to others, by their distance.
-
-        It is None for a loop that does anything else.
-        """
-        offset = 0
-        added: Counter[int] = Counter()
-        for opcode in body:
-            if opcode.code == bfi.OPCODE_MOVE:
-                offset += opcode.value
-            elif opcode.code in signs:
-                offset += opcode.move
-                added[offset] += signs[opcode.code] * opcode.value
-            else:
-                return None
-        is_counted_down = added.pop(0, 0) == -1
-        return added if is_counted_down and offset + last_move == 0 else None
 
     def parse(program: str) -> list[Any]:
         parsed = original(program)
@@ -50,7 +53,7 @@ def _make_parse(original: Any) -> Callable[[str], list[Any]]:
                 loop_starts.append(len(opcodes))
             elif opcode.code == bfi.OPCODE_CLOSE:
                 start = loop_starts.pop()
-                added = read_copies(opcodes[start + 1 :], opcode.move)
+                added = _read_copies(bfi, opcodes[start + 1 :], opcode.move)
                 if added is not None:
                     opcodes[start:] = [bfi.Opcode(bfi.OPCODE_COPY, 0, added)]
                     continue

@@ -8,7 +8,6 @@ possible when it is played.
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from typing import Any
@@ -90,8 +89,7 @@ def _play_step(squares: Squares, step: Any) -> bool:
 
 
 def _boxes(*squares: list[str]) -> list[str]:
-    things = itertools.chain(*squares)
-    return [thing for thing in things if thing.startswith("box_")]
+    return [box for things in squares for box in things if box.startswith("box_")]
 
 
 def _score_plan(answer: str, entry: Entry, library: LibraryScore) -> float:

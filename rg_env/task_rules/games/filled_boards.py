@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from random import Random
 from typing import Any
@@ -28,6 +28,9 @@ from rg_env.task_rules.rules import (
 
 Matrix = list[list[int]]
 Cell = tuple[int, int]
+CellLists = dict[Cell, list[Cell]]
+Constraints = Mapping[tuple[Cell, Cell], str]
+"""Two cells to "<" or ">"."""
 
 
 def _rows(
@@ -65,11 +68,21 @@ def _random_latin_square(_dataset: Any, size: int, rng: Random) -> Matrix:
     return grid
 
 
+def _larger_and_smaller(
+    cells: Iterable[Cell], constraints: Constraints
+) -> tuple[CellLists, CellLists]:
+    """Return the cells that must be larger and those that must be smaller, by cell."""
+    larger: CellLists = {cell: [] for cell in cells}
+    smaller: CellLists = {cell: [] for cell in cells}
+    for pair, sign in constraints.items():
+        low, high = pair if sign == "<" else pair[::-1]
+        larger[low].append(high)
+        smaller[high].append(low)
+    return larger, smaller
+
+
 def _count_solutions(
-    _dataset: Any,
-    grid: Matrix,
-    constraints: Mapping[tuple[Cell, Cell], str],
-    limit: int = 2,
+    _dataset: Any, grid: Matrix, constraints: Constraints, limit: int = 2
 ) -> int:
     """Count solutions up to a limit; the cell with the fewest numbers is filled next.
 
@@ -79,12 +92,7 @@ def _count_solutions(
     bits = {(r, c): 1 << grid[r][c] >> 1 for r in range(size) for c in range(size)}
     rows = [sum(bits[r, c] for c in range(size)) for r in range(size)]
     columns = [sum(bits[r, c] for r in range(size)) for c in range(size)]
-    larger: dict[Cell, list[Cell]] = {cell: [] for cell in bits}
-    smaller: dict[Cell, list[Cell]] = {cell: [] for cell in bits}
-    for pair, sign in constraints.items():
-        low, high = pair if sign == "<" else pair[::-1]
-        larger[low].append(high)
-        smaller[high].append(low)
+    larger, smaller = _larger_and_smaller(bits, constraints)
 
     def free(cell: Cell) -> int:
         taken = rows[cell[0]] | columns[cell[1]]
