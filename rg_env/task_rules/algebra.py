@@ -86,11 +86,13 @@ def _lists_the_roots(answer: str, entry: Entry) -> bool:
     """Return whether an answer lists exactly the roots."""
     pieces = answer.split(",")
     metadata = entry.get("metadata", {})
-    gold = sorted(Fraction(str(root)) for root in metadata.get("real_solutions", ()))
-    if len(pieces) != len(gold):
+    golds = sorted(Fraction(str(root)) for root in metadata.get("real_solutions", ()))
+    if len(pieces) != len(golds):
         return False
-    pairs = zip(sorted(map(Fraction, pieces)), gold, strict=True)
-    return all(_is_root(*pair, metadata["polynomial_expr"]) for pair in pairs)
+    pairs = zip(sorted(map(Fraction, pieces)), golds, strict=True)
+    return all(
+        _is_root(root, gold, metadata["polynomial_expr"]) for root, gold in pairs
+    )
 
 
 def _says_no_solution(answer: str, variable: str) -> bool:

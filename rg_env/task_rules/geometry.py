@@ -34,7 +34,7 @@ def _score_value(answer: str, entry: Entry, library: LibraryScore) -> float:
     exact = entry["metadata"][_EXACT_KEYS[kind]]
     values = exact if kind == "orthocenter" else [exact]
     pairs = zip(re.findall(_NUMBER, text), values, strict=True)
-    is_right = all(is_rounded(*pair, REQUIRED_DECIMALS) for pair in pairs)
+    is_right = all(is_rounded(written, x, REQUIRED_DECIMALS) for written, x in pairs)
     return 1.0 if is_right else library(answer)
 
 

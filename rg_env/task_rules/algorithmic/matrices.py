@@ -14,13 +14,18 @@ from rg_env.task_rules.rules import Entry, ItemCheck, LibraryScore, ScorerFix, T
 # -- manipulate_matrix -----------------------------------------------------------------
 
 
+def _turned(matrix: Any, quarters: int) -> Any:
+    """Return a matrix after quarter turns to the right."""
+    for _ in range(quarters % 4):
+        matrix = [*zip(*matrix[::-1], strict=True)]
+    return matrix
+
+
 _OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "rows": lambda matrix, _: matrix[::-1],
     "columns": lambda matrix, _: [row[::-1] for row in matrix],
     "dmirror": lambda matrix, _: [*zip(*matrix, strict=True)],
-    "cmirror": lambda matrix, _: [
-        *zip(*[row[::-1] for row in matrix[::-1]], strict=True)
-    ],
+    "cmirror": lambda matrix, _: [*zip(*_turned(matrix, 2), strict=True)],
     "map": lambda matrix, params: [
         [params["to"] if x == params["from"] else x for x in row] for row in matrix
     ],
@@ -40,13 +45,6 @@ _OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 """The library's operations except turns. Two mirrors have the name of the lines that
 they reverse."""
-
-
-def _turned(matrix: Any, quarters: int) -> Any:
-    """Return a matrix after quarter turns to the right."""
-    for _ in range(quarters % 4):
-        matrix = [*zip(*matrix[::-1], strict=True)]
-    return matrix
 
 
 def _other_turns_and_mirrors(entry: Entry) -> Iterator[Entry]:
@@ -92,9 +90,12 @@ def _score_pooled(answer: str, entry: Entry, library: LibraryScore) -> float:
         return 0.0
     pairs = zip(chain(*rows), chain(*solution), strict=True)
     try:
-        return float(all(is_rounded(*pair, REQUIRED_DECIMALS) for pair in pairs))
+        is_right = all(
+            is_rounded(written, x, REQUIRED_DECIMALS) for written, x in pairs
+        )
     except ValueError:
         return 0.0
+    return float(is_right)
 
 
 def _without_cut_off_windows(entry: Entry) -> list[Entry]:

@@ -85,7 +85,7 @@ def _play_step(squares: Squares, step: Any) -> bool:
     agents = {_read_position("Agent", agent) for agent, _ in step}
     if len(agents) < len(step):
         return False
-    return all(_play_action(squares, *action) for action in step)
+    return all(_play_action(squares, agent, action) for agent, action in step)
 
 
 def _boxes(*squares: list[str]) -> list[str]:
