@@ -219,12 +219,12 @@ SLOW = "takes long"
 
 
 @functools.cache
-def _unused(kind: str) -> frozenset[str]:
+def _unused_digests(kind: str) -> frozenset[str]:
     return frozenset(json.loads(UNUSED.read_text(encoding="utf-8"))[kind])
 
 
 def _is_unused(entry: Entry, kind: str) -> bool:
-    return digest_of(program_of(entry)) in _unused(kind)
+    return digest_of(program_of(entry)) in _unused_digests(kind)
 
 
 def _is_irreproducible(entry: Entry) -> bool:

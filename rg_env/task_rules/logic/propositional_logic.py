@@ -165,9 +165,8 @@ def inference(entry: Entry) -> str | None:
         return None
     common_rows = _common_rows(premises)
     for text, rows in _short_clauses(entry["metadata"]["variables"]):
-        if not common_rows & ~rows and all(
-            premise.rows & ~rows for premise in premises
-        ):
+        follows = not common_rows & ~rows
+        if follows and all(premise.rows & ~rows for premise in premises):
             return text
     return None
 

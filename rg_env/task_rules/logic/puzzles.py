@@ -80,7 +80,10 @@ class _Statement:
     """Whether it is about things under both terms, or only under the first one."""
 
     def kinds(self, terms: Sequence[str]) -> int:
-        """Return the kinds that the statement is about."""
+        """Return the kinds of things that do not exist by a universal statement.
+
+        By a particular statement, a thing of one of these kinds exists.
+        """
         subject, predicate = (_KINDS_UNDER[terms.index(t)] for t in self.terms)
         return subject & (predicate if self.is_about_both else _ALL_KINDS & ~predicate)
 
@@ -121,7 +124,7 @@ def follows(premises: Sequence[str], conclusion: str, terms_exist: bool) -> bool
         else:
             existing.append(kinds)
     kinds = statements[-1].kinds(terms)
-    if statements[-1].is_universal:
+    if statements[-1].is_universal:  # contradictory premises imply it, too
         return not allowed & kinds or any(not allowed & other for other in existing)
     return any(not allowed & ~kinds & other for other in existing)
 
