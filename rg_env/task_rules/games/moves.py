@@ -205,17 +205,17 @@ def _score_car_moves(answer: str, entry: Entry, library: LibraryScore) -> float:
 _WRITTEN_CAR_MOVE = re.compile(r"([A-Za-z])\1{0,2}\s*([+-])\s*([0-9]+)")
 
 
-def _car_move(move: re.Match[str]) -> str:
-    return f"{move[1].upper()}{move[2]}{move[3]}"
-
-
 _STEP_COUNTS = re.compile(r"[A-Z][+-](\d+)")
 
 RUSH_HOUR = TaskRules(
     "rush_hour",
     # The scorer moves a car a billion times for A+999999999.
     guard=repetition_guard(_STEP_COUNTS.findall, 20_000),
-    notation=list_of(_WRITTEN_CAR_MOVE, " ".join, written=_car_move),
+    notation=list_of(
+        _WRITTEN_CAR_MOVE,
+        " ".join,
+        written=lambda move: f"{move[1].upper()}{move[2]}{move[3]}",
+    ),
     fix=ScorerFix(
         fault="Skips impossible moves, so that enough random moves free the car.",
         score=_score_car_moves,
@@ -271,10 +271,6 @@ _DISK_MOVE = re.compile(
 )
 
 
-def _disk_move(move: re.Match[str]) -> str:
-    return f"Move disk {move[1]} from Peg {move[2]} to Peg {move[3]}"
-
-
 def _score_disk_moves(answer: str, entry: Entry, library: LibraryScore) -> float:
     # The reference shows how a move is written in the question's language.
     first_move = re.escape(entry["answer"].partition("\n")[0])
@@ -289,7 +285,11 @@ def _score_disk_moves(answer: str, entry: Entry, library: LibraryScore) -> float
 
 TOWER_OF_HANOI = TaskRules(
     "tower_of_hanoi",
-    notation=list_of(_DISK_MOVE, "\n".join, written=_disk_move),
+    notation=list_of(
+        _DISK_MOVE,
+        "\n".join,
+        written=lambda move: f"Move disk {move[1]} from Peg {move[2]} to Peg {move[3]}",
+    ),
     fix=ScorerFix(
         fault=(
             "Ignores signs before a move, `~Move disk 1`; a solution that is not the"
