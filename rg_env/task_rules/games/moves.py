@@ -203,8 +203,6 @@ def _score_car_moves(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 
 _WRITTEN_CAR_MOVE = re.compile(r"([A-Za-z])\1{0,2}\s*([+-])\s*([0-9]+)")
-
-
 _STEP_COUNTS = re.compile(r"[A-Z][+-](\d+)")
 
 RUSH_HOUR = TaskRules(
