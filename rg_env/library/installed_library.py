@@ -53,10 +53,10 @@ async def read_library(pool: WorkerPool) -> LibraryDescription:
     try:
         return await pool.run(worker_jobs.describe_library, deadline_s=DEADLINE_S)
     except PreloadError as error:
-        raise explained(error) from error
+        raise startup_error(error) from error
 
 
-def explained(error: PreloadError) -> SettingError | LibraryError:
+def startup_error(error: PreloadError) -> SettingError | LibraryError:
     """Return the error message for a failed start of the workers, with a remedy."""
     if error.is_a(SettingError):
         return SettingError(error.message)

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from rg_env.errors import RunError, shown, unexpected
 from rg_env.executor import in_thread
-from rg_env.library.installed_library import explained, shared_pool
+from rg_env.library.installed_library import shared_pool, startup_error
 from rg_env.logs import should_log
 from rg_env.reward.extraction import AnswerFormat, Extraction, extract_answer
 from rg_env.reward.score import UNSCORED, Score
@@ -181,5 +181,5 @@ def _result(extraction: Extraction, score: Score | RunError) -> Result:
         return Result(None, UNMATCHED, extraction.answer, str(score))
     # A process that was killed or is slow may start the next time; else none ever will.
     if isinstance(score, PreloadError) and (score.kind or "status" in score.message):
-        raise explained(score) from score
+        raise startup_error(score) from score
     return Result(None, UNSCORED, extraction.answer, str(score))
