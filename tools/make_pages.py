@@ -219,7 +219,7 @@ def _table_row(
                 return f"{one['value']:.2f}±{NORMAL_95 * one['error']:.2f}"
         return NOTHING
 
-    steps = () if scale is None or scale.is_dead else scale.steps
+    steps = () if scale is None or scale.is_constant else scale.steps
     scores = [shown(step.params) for step in steps] or ["none"]
     return f"{task} {shown({})} ({min(scores)}, {max(scores)})"
 

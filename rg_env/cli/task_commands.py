@@ -104,7 +104,7 @@ def listing(tasks: Sequence[TaskFacts]) -> str:
             if (scale := facts.scale) is not None:
                 default = scale.default_level
                 cells = [
-                    f"{len(scale.steps)}{'*' * scale.is_dead}",
+                    f"{len(scale.steps)}{'*' * scale.is_constant}",
                     "off" if default is None else f"{default:.2f}",
                     *(_cost(scale.steps[number].item_ms) for number in (0, -1)),
                 ]

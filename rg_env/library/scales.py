@@ -70,7 +70,7 @@ class Scale:
     digests: tuple[str, ...] = ()
 
     @property
-    def is_dead(self) -> bool:
+    def is_constant(self) -> bool:
         """Whether the items do not change with the level; the note says why."""
         return len(self.steps) == 1 or bool(rules_of(self.task).fixed_level)
 
@@ -85,7 +85,7 @@ class Scale:
         """Remarks about the scale for a user, or ""."""
         repair = rules_of(self.task).level_repair
         notes = []
-        if self.is_dead:
+        if self.is_constant:
             why = rules_of(self.task).fixed_level or "one step is usable"
             notes.append(f"the items do not change with the level: {why}")
         if repair:

@@ -149,7 +149,9 @@ async def prepare_stream(
     names = sorted({choice.task for choice in choices})
     own = [(choice.task, dict(choice.params)) for choice in choices if choice.params]
     scales, unscaled = await read_scales(pool, library, names)
-    unscaled |= {task: scale.note for task, scale in scales.items() if scale.is_dead}
+    unscaled |= {
+        task: scale.note for task, scale in scales.items() if scale.is_constant
+    }
     rules = build_rules(
         tasks=names,
         known=library.tasks,

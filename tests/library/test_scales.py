@@ -40,7 +40,7 @@ def test_a_level_off_the_scale_is_refused(level):
 def test_a_scale_of_one_step_gives_it_at_every_level_and_is_dead():
     scale = Scale("some_task", STEPS[:1])
     assert all(scale.step_at(n / 10, 0.5) is STEPS[0] for n in range(11))
-    assert scale.is_dead and "level: one step is usable" in scale.note
+    assert scale.is_constant and "level: one step is usable" in scale.note
 
 
 # -- the shipped table -----------------------------------------------------------------
@@ -50,7 +50,9 @@ def test_every_task_has_a_scale_or_a_reason_why_not():
     tasks = {*registry.describe().tasks, MIXTURE}
     fixed = {task for task, rules in RULES.items() if rules.fixed_level}
     assert SHIPPED.scales.keys() | fixed == tasks
-    assert all(SHIPPED.scales[task].is_dead for task in SHIPPED.scales.keys() & fixed)
+    assert all(
+        SHIPPED.scales[task].is_constant for task in SHIPPED.scales.keys() & fixed
+    )
 
 
 def test_every_level_of_the_library_is_a_step_or_is_left_out_by_the_row_of_its_task():
