@@ -70,7 +70,7 @@ def build_dataset(
     return factory.create_dataset(task, seed=seed, size=size, **params)
 
 
-def kept_dataset(task: str, params: Mapping[str, Any]) -> Any:
+def cached_dataset(task: str, params: Mapping[str, Any]) -> Any:
     """Return a dataset of these parameters; the caller sets its seed."""
     key = (task, repr(sorted(params.items())))
     took_s = WORTH_KEEPING_S
@@ -154,7 +154,7 @@ def make_entry(
     if rules_of(task).is_rebuilt:
         dataset = build_dataset(task, params, seed, size=place[1])
     else:
-        dataset = kept_dataset(task, params)
+        dataset = cached_dataset(task, params)
         dataset.seed = seed
         _reset_global_state(seed)
     return _usable(task, dataset[place[0]], checked, published)
@@ -215,11 +215,11 @@ def scoring_dataset(task: str, params: Mapping[str, Any]) -> Any:
     _reset_global_state(0)
     if task in OWN_TASKS:
         with blaming():
-            return kept_dataset(task, params)
+            return cached_dataset(task, params)
     dataset_cls = load_factory().DATASETS[task][0]
     if _scorer_needs_no_dataset(dataset_cls):  # setup takes up to half a second
         return object.__new__(dataset_cls)
-    return kept_dataset(task, params)
+    return cached_dataset(task, params)
 
 
 def checked_scorer(scorer: ScoreFunction) -> ScoreFunction:

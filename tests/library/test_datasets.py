@@ -8,7 +8,7 @@ import pytest
 
 from rg_env.errors import SettingError
 from rg_env.library import datasets, registry
-from rg_env.library.datasets import UnusableEntryError, kept_dataset
+from rg_env.library.datasets import UnusableEntryError, cached_dataset
 from rg_env.workers.call import JobError
 
 SAMPLE = ["chain_sum", "survo", "acre", "gsm_symbolic"]
@@ -92,13 +92,13 @@ def test_kept_and_shared_data_make_the_entries_of_a_dataset_built_afresh(task, l
 def test_only_datasets_that_take_long_to_build_are_kept_and_the_newest(monkeypatch):
     monkeypatch.setattr(datasets, "MAX_KEPT_DATASETS", 2)
     monkeypatch.setattr(datasets, "_kept", {})
-    assert kept_dataset("leg_counting", {}) is not kept_dataset("leg_counting", {})
+    assert cached_dataset("leg_counting", {}) is not cached_dataset("leg_counting", {})
     long, longer = ({"max_word_len": number} for number in (9, 11))
-    first, second = (kept_dataset("spell_backward", how) for how in (long, longer))
-    assert kept_dataset("spell_backward", long) is first
-    kept_dataset("spell_backward", {"max_word_len": 12})
-    assert kept_dataset("spell_backward", long) is first
-    assert kept_dataset("spell_backward", longer) is not second
+    first, second = (cached_dataset("spell_backward", how) for how in (long, longer))
+    assert cached_dataset("spell_backward", long) is first
+    cached_dataset("spell_backward", {"max_word_len": 12})
+    assert cached_dataset("spell_backward", long) is first
+    assert cached_dataset("spell_backward", longer) is not second
 
 
 # -- scorers ---------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rg_env.library import datasets, registry
-from rg_env.library.datasets import kept_dataset
+from rg_env.library.datasets import cached_dataset
 from rg_env.reward.score import ScoringRules
 from rg_env.stream.group_scorer import GroupScorer
 from rg_env.stream.item import Item
@@ -338,7 +338,7 @@ def listed(kind):
     """Return the programs of the library that are on the list."""
     registry.describe()
     digests = json.loads(codeio.UNUSED.read_text(encoding="utf-8"))[kind]
-    programs = kept_dataset("codeio", {})._jsonl_data
+    programs = cached_dataset("codeio", {})._jsonl_data
     texts = {codeio.digest_of(p["code_sample"]): p["code_sample"] for p in programs}
     return {digest: texts.get(digest) for digest in digests}
 
