@@ -126,7 +126,7 @@ def workers_of(config: Any) -> WorkerPool:
     return WorkerPool(
         config.worker_count,
         memory_limit_bytes=megabytes and megabytes * 1024**2,
-        preload=worker_jobs.preload_of(config.task_modules),
+        preload=worker_jobs.preload_calls(config.task_modules),
     )
 
 

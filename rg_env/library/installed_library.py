@@ -34,7 +34,7 @@ def shared_pool(task_modules: tuple[str, ...] = ()) -> WorkerPool:
     """
     pool = _pools.get(task_modules)
     if pool is None:
-        new = WorkerPool(preload=worker_jobs.preload_of(task_modules))
+        new = WorkerPool(preload=worker_jobs.preload_calls(task_modules))
         # Without a lock, which a fork could leave taken in the child.
         pool = _pools.setdefault(task_modules, new)
         if pool is not new:

@@ -45,7 +45,7 @@ PRELOAD = (f"{__name__}:{preload.__name__}",)
 """The calls of a pool for these jobs before its workers are forked."""
 
 
-def preload_of(task_modules: Sequence[str] | None = None) -> tuple[str, ...]:
+def preload_calls(task_modules: Sequence[str] | None = None) -> tuple[str, ...]:
     """Return `PRELOAD` with the modules of a user's own tasks."""
     return (*preloads(task_modules or ()), *PRELOAD)
 

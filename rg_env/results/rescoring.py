@@ -269,7 +269,7 @@ async def rescored(pool: WorkerPool, samples: Iterable[Sample]) -> list[Sample]:
 
 @functools.cache
 def _one_worker(task_modules: tuple[str, ...]) -> WorkerPool:
-    return WorkerPool(1, preload=worker_jobs.preload_of(task_modules))
+    return WorkerPool(1, preload=worker_jobs.preload_calls(task_modules))
 
 
 def rescored_here(

@@ -169,7 +169,7 @@ def test_tasks_are_found_by_file_and_where_classes_are_registered(tmp_path):
 @pytest.fixture(scope="module")
 def own():
     """Call jobs in workers that know the tasks of `tests/support/own_tasks.py`."""
-    pool = WorkerPool(2, preload=worker_jobs.preload_of([str(FILE)]))
+    pool = WorkerPool(2, preload=worker_jobs.preload_calls([str(FILE)]))
     with contextlib.closing(pool):
         yield lambda job, *args: pool.call(job, *args, deadline_s=GUARD_S)
 
