@@ -46,7 +46,7 @@ TASKS = tuple(CATEGORIES)
 
 BASELINES = Path(__file__).with_name("baselines.json")
 # If a trivial baseline scores more, the score of a model means little.
-EASILY_GUESSED = 0.4
+GUESSABLE_ABOVE = 0.4
 
 OWN_CATEGORY = "own"
 OWN_TASKS: set[str] = set()
@@ -96,11 +96,11 @@ def guessing_notes(tasks: Collection[str]) -> list[str]:
     guessed = [
         task
         for task, row in sorted(table["tasks"].items())
-        if task in tasks and any(b["value"] > EASILY_GUESSED for b in row["baselines"])
+        if task in tasks and any(b["value"] > GUESSABLE_ABOVE for b in row["baselines"])
     ]
     note = (
         f"scores say little in {', '.join(guessed)}: answers without solving score more"
-        f" than {EASILY_GUESSED} at a level of each (docs/trivial_baselines.md)"
+        f" than {GUESSABLE_ABOVE} at a level of each (docs/trivial_baselines.md)"
     )
     return [note] if guessed else []
 
