@@ -245,7 +245,7 @@ def _languages(task: str, dataset_cls: type) -> tuple[str, ...]:
     return tuple(multilingual.TranslationManager().get_available_languages(task))
 
 
-def other_scorers(tasks: Iterable[str]) -> list[str]:
+def changed_scorers(tasks: Iterable[str]) -> list[str]:
     """Return the tasks whose scorers are not those that `scorer_fixes` corrects."""
     classes = load_factory().DATASETS
     return [

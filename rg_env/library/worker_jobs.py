@@ -52,7 +52,7 @@ def preload_calls(task_modules: Sequence[str] | None = None) -> tuple[str, ...]:
 
 describe_library = registry.describe
 rejected_params = registry.rejected_params
-other_scorers = registry.other_scorers
+changed_scorers = registry.changed_scorers
 own_scale = scales.own_scale
 make_entry = datasets.make_entry
 dataset_entry = datasets.dataset_entry

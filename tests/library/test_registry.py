@@ -11,10 +11,10 @@ from tests.support.worker_attacks import run_script
 
 
 def test_a_scorer_of_another_text_is_named(monkeypatch):
-    assert registry.other_scorers(registry.TASKS) == []
+    assert registry.changed_scorers(registry.TASKS) == []
     dataset_cls = registry.load_factory().DATASETS["gcd"][0]
     monkeypatch.setattr(dataset_cls, "score_answer", lambda *_: 1.0)
-    assert registry.other_scorers(registry.TASKS) == ["gcd"]
+    assert registry.changed_scorers(registry.TASKS) == ["gcd"]
 
 
 @pytest.fixture(scope="module")
