@@ -36,7 +36,7 @@ ClassPlace = tuple[str, str]
 """The name of a module, or the path of its file, and the name of a class in it."""
 
 
-def checked(module: str) -> str:
+def resolve_module(module: str) -> str:
     """Return the name of a module unchanged, or the absolute path of a file.
 
     Raises:
@@ -65,7 +65,7 @@ def own_modules(names: str | Sequence[str]) -> tuple[str, ...]:
     """
     each = [names] if isinstance(names, str) else names
     try:
-        return tuple(map(checked, each))
+        return tuple(map(resolve_module, each))
     except ValueError as error:
         raise SettingError(f"task_modules: {error}") from error
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rg_env.library import worker_jobs
-from rg_env.library.own_tasks import checked
+from rg_env.library.own_tasks import resolve_module
 from rg_env.workers.call import JobError
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.worker_attacks import run_script
@@ -22,7 +22,7 @@ GUARD_S = 120.0
 @pytest.mark.parametrize("module", ["gone.py", "no name", "a..b", "tasks/double", "9"])
 def test_what_is_no_module_and_no_file_is_refused(module):
     with pytest.raises(ValueError, match="is not"):
-        checked(module)
+        resolve_module(module)
 
 
 HEAD = """\
