@@ -137,12 +137,12 @@ def _load(
     library = set(factory.DATASETS)
     for task, places in registered.items():
         classes: list[Any] = [
-            place and operator.attrgetter(place[1])(imported(place[0]))
+            place and operator.attrgetter(place[1])(import_module_or_file(place[0]))
             for place in places
         ]
         if factory.DATASETS.get(task) != tuple(classes[:2]):
             factory.register_dataset(task, *classes)
-    modules = {module.__name__: module for module in map(imported, named)}
+    modules = {module.__name__: module for module in map(import_module_or_file, named)}
     OWN_TASKS.update(factory.DATASETS.keys() - library)
     if named and not OWN_TASKS:
         call = f"{PACKAGE}.factory.register_dataset"
@@ -160,7 +160,7 @@ def _load(
         _take_rules(module)
 
 
-def imported(module: str) -> ModuleType:
+def import_module_or_file(module: str) -> ModuleType:
     """Import a module by name, or from a file that may import its neighbours."""
     file = Path(module)
     if not file.is_absolute():

@@ -24,7 +24,7 @@ from typing import Any
 
 from rg_env.errors import SettingError, on_one_line, shown
 from rg_env.executor import event_loop_thread
-from rg_env.library.own_tasks import imported
+from rg_env.library.own_tasks import import_module_or_file
 from rg_env.logs import should_log
 from rg_env.workers.call import CallOptions, PoolError, PreloadError
 from rg_env.workers.sandbox import hardening
@@ -48,7 +48,7 @@ def load(order: str) -> None:
     module, function, sandbox = order.rsplit(":", 2)
     hardening.has_layers = sandbox != "False"
     hardening.has_scratch = False
-    _scorer = operator.attrgetter(function)(imported(module))
+    _scorer = operator.attrgetter(function)(import_module_or_file(module))
     if not callable(_scorer) or inspect.iscoroutinefunction(_scorer):
         raise TypeError("it is not a function, or an `async` one")
 
