@@ -49,7 +49,7 @@ def why_no_entry(error: PoolError) -> str:
         return str(error)
     if error.is_a(MemoryError):
         return "its item takes more memory than a worker may have"
-    return error.message.partition("\n")[0] or error.kind
+    return error.message.partition("\n")[0] or error.class_name
 
 
 async def _make_entries(

@@ -180,6 +180,8 @@ def _result(extraction: Extraction, score: Score | RunError) -> Result:
     if isinstance(score, LostItemError):
         return Result(None, UNMATCHED, extraction.answer, str(score))
     # A process that was killed or is slow may start the next time; else none ever will.
-    if isinstance(score, PreloadError) and (score.kind or "status" in score.message):
+    if isinstance(score, PreloadError) and (
+        score.class_name or "status" in score.message
+    ):
         raise startup_error(score) from score
     return Result(None, UNSCORED, extraction.answer, str(score))

@@ -85,18 +85,18 @@ class RaisedElsewhereError(PoolError):
     a job is rebuilt in the caller's process.
     """
 
-    def __init__(self, kind: str, message: str, detail: str = "") -> None:
-        super().__init__(kind, message, detail)
-        self.kind = kind
+    def __init__(self, class_name: str, message: str, detail: str = "") -> None:
+        super().__init__(class_name, message, detail)
+        self.class_name = class_name
         self.message = message
         self.detail = detail
 
     def __str__(self) -> str:
-        return ": ".join(filter(None, (self.kind, self.message)))
+        return ": ".join(filter(None, (self.class_name, self.message)))
 
-    def is_a(self, *kinds: type[BaseException]) -> bool:
-        """Return whether it was an exception of exactly one of these classes."""
-        return self.kind in [kind.__name__ for kind in kinds]
+    def is_a(self, *classes: type[BaseException]) -> bool:
+        """Return whether its class is one of these, subclasses not included."""
+        return self.class_name in [cls.__name__ for cls in classes]
 
 
 class JobError(RaisedElsewhereError):
@@ -106,8 +106,8 @@ class JobError(RaisedElsewhereError):
 class PreloadError(RaisedElsewhereError, WorkerLostError):
     """Preloading failed, so there is no worker.
 
-    If nothing was raised, `kind` is "", and `message` says that the process that starts
-    workers ended or took too long.
+    If nothing was raised, `class_name` is "", and `message` says that the process that
+    starts workers ended or took too long.
     """
 
 

@@ -59,7 +59,7 @@ def test_an_entry_whose_answer_is_not_right_is_rejected_with_the_reason(
 ):
     with pytest.raises(JobError, match=reason) as caught:
         make_entry(task, params, seed)
-    assert caught.value.kind == "UnusableEntryError"
+    assert caught.value.class_name == "UnusableEntryError"
 
 
 def test_an_entry_whose_answer_is_longer_than_an_answer_may_be_is_refused():

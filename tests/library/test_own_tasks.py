@@ -196,7 +196,7 @@ def test_an_entry_is_its_seed_alone_though_everybodys_generator_is_read(own):
 def test_what_a_data_set_raises_is_blamed_on_its_line(own, task, expected):
     with pytest.raises(JobError) as caught:
         own(worker_jobs.make_entry, task, {}, 1)
-    assert caught.value.kind == "OwnTaskError"
+    assert caught.value.class_name == "OwnTaskError"
     assert caught.value.message.startswith(expected)
 
 

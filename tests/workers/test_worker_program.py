@@ -16,7 +16,7 @@ def test_exception_becomes_job_failed(pool):
     with pytest.raises(JobError) as caught:
         pool.call(int, "seven", deadline_s=LONG_S)
     error = caught.value
-    assert error.kind == "ValueError" and "seven" in error.message
+    assert error.class_name == "ValueError" and "seven" in error.message
     assert "Traceback" in error.detail
     assert pickle.loads(pickle.dumps(error)).__dict__ == error.__dict__
 
