@@ -78,7 +78,7 @@ class WorkerLostError(PoolError):
     """No worker answered, and the job is not known to be the cause."""
 
 
-class RaisedElsewhereError(PoolError):
+class RemoteError(PoolError):
     """An exception of another process, including SystemExit and MemoryError.
 
     It has only text of bounded length: class name, message and traceback. No object of
@@ -99,11 +99,11 @@ class RaisedElsewhereError(PoolError):
         return self.class_name in [cls.__name__ for cls in classes]
 
 
-class JobError(RaisedElsewhereError):
+class JobError(RemoteError):
     """The job raised; its worker lives on."""
 
 
-class PreloadError(RaisedElsewhereError, WorkerLostError):
+class PreloadError(RemoteError, WorkerLostError):
     """Preloading failed, so there is no worker.
 
     If nothing was raised, `class_name` is "", and `message` says that the process that
