@@ -2,14 +2,14 @@
 
 The tables list allowed calls, so a harmful call of a later kernel is denied, too. A
 denied call fails with EPERM, a PermissionError in Python, and does not end the process.
-No library is used, because that would need libseccomp, which a fresh machine does not
-have.
+clone3 and calls that are newer than the tables fail with ENOSYS instead. No library is
+used, because that would need libseccomp, which a fresh machine does not have.
 
 The filter sees numbers and no paths; landlock.py restricts files. There are two tables:
 
     ALLOWED   calls of Python, its C library and the libraries that make and score
               items; they act on the process itself, on its open files, or on paths
-    CHECKED   allowed only with certain arguments
+    CHECKED   allowed only with certain arguments, clone3 with none
 
 Not allowed are, among others: execve, fork, vfork and clone, so no process and no
 thread can be started; socket, connect, bind, sendmsg (it passes descriptors); chmod,

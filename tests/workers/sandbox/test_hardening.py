@@ -97,6 +97,6 @@ with contextlib.closing(WorkerPool(2, preload=worker_jobs.PRELOAD)) as pool:
     print(pool.sandbox_layers)
 """
     *said, layers = run_script(tmp_path, REFUSE + source).splitlines()
-    (warning,) = [line for line in said if "its call is run again" not in line]
+    (warning,) = [line for line in said if "ended during a call" not in line]
     assert warning.startswith(f"WARNING worker processes run without {layer.lower()} (")
     assert layers == str(("limits", kept))
