@@ -26,7 +26,7 @@ from typing import Any
 
 import msgspec
 
-from rg_env.library.datasets import OwnTaskError, blaming
+from rg_env.library.datasets import OwnTaskError, own_task_errors
 from rg_env.library.registry import cause_of, defaults_of, load_factory
 from rg_env.task_rules.table import rules_of
 
@@ -215,7 +215,7 @@ def own_scale(task: str) -> Scale | str:
     Raises:
         OwnTaskError: Its curriculum raises, or none of its levels can be used.
     """
-    with blaming():
+    with own_task_errors():
         levels = curriculum_levels(task)
     if not levels or rules_of(task).fixed_level:
         return rules_of(task).fixed_level or "no curriculum is registered with it"

@@ -143,7 +143,7 @@ def reference_fault(
     task: str, params: Mapping[str, Any], entry: Entry, rules: ScoringRules
 ) -> str | None:
     """Return the fault in the score of an entry's reference answer, None if 1.0."""
-    with datasets.blaming():
+    with datasets.own_task_errors():
         gold = solution(task, entry)
     if gold is None:
         return None

@@ -90,8 +90,8 @@ def test_kept_and_shared_data_make_the_entries_of_a_dataset_built_afresh(task, l
 
 
 def test_only_datasets_that_take_long_to_build_are_kept_and_the_newest(monkeypatch):
-    monkeypatch.setattr(datasets, "MAX_KEPT_DATASETS", 2)
-    monkeypatch.setattr(datasets, "_kept", {})
+    monkeypatch.setattr(datasets, "MAX_CACHED_DATASETS", 2)
+    monkeypatch.setattr(datasets, "_cache", {})
     assert cached_dataset("leg_counting", {}) is not cached_dataset("leg_counting", {})
     long, longer = ({"max_word_len": number} for number in (9, 11))
     first, second = (cached_dataset("spell_backward", how) for how in (long, longer))
