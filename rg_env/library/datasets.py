@@ -14,6 +14,7 @@ import functools
 import inspect
 import json
 import math
+import pickle
 import random
 import sys
 import textwrap
@@ -73,13 +74,13 @@ def build_dataset(
 def cached_dataset(task: str, params: Mapping[str, Any]) -> Any:
     """Return a dataset of these parameters; the caller sets its seed."""
     key = (task, repr(sorted(params.items())))
-    build_s = MIN_CACHED_BUILD_S
     dataset = _cache.pop(key, None)
-    if dataset is None:
+    is_slow = dataset is not None
+    if not is_slow:
         began_s = time.process_time()
         dataset = build_dataset(task, params, seed=0)
-        build_s = time.process_time() - began_s
-    if build_s >= MIN_CACHED_BUILD_S:
+        is_slow = time.process_time() - began_s >= MIN_CACHED_BUILD_S
+    if is_slow:
         _cache[key] = dataset
         if len(_cache) > MAX_CACHED_DATASETS:
             del _cache[next(iter(_cache))]
@@ -272,9 +273,21 @@ def corrected_scorer(task: str, library_score: ScoreFunction) -> ScoreFunction:
     return score
 
 
-def dataset_from_config(module: str, class_name: str, config: Any) -> tuple[str, Any]:
-    """Return the task of a registered class and a dataset of it, or raise SettingError."""
+# One dataset is cached, because it may be large; the calls of one group share it.
+@functools.lru_cache(maxsize=1)
+def dataset_from_config(class_path: str, config: bytes) -> tuple[str, Any]:
+    """Return the task of a registered class, and a dataset of the class.
+
+    Args:
+        class_path: The class of the dataset, as "module:class".
+        config: Its pickled config.
+
+    Raises:
+        SettingError: No task is registered with this class.
+    """
     for task, (dataset_cls, _) in load_factory().DATASETS.items():
-        if (dataset_cls.__module__, dataset_cls.__qualname__) == (module, class_name):
-            return task, dataset_cls(config)
-    raise SettingError(f"dataset_obj: {module}.{class_name} is no registered task")
+        if f"{dataset_cls.__module__}:{dataset_cls.__qualname__}" == class_path:
+            loaded = pickle.loads(config)  # noqa: S301 - made by the pool's owner
+            return task, dataset_cls(loaded)
+    class_name = class_path.replace(":", ".")
+    raise SettingError(f"dataset_obj: {class_name} is no registered task")

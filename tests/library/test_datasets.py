@@ -2,6 +2,7 @@
 
 import decimal
 import json
+import pickle
 import random
 
 import pytest
@@ -112,13 +113,14 @@ def test_only_a_scorer_that_reads_its_dataset_gets_one_with_the_items_parameters
 
 def test_a_dataset_of_the_library_is_built_again_from_its_class_and_config(factory):
     theirs = factory.create_dataset("gcd", seed=5, size=1, max_numbers=7)
+    cls = type(theirs)
     task, ours = datasets.dataset_from_config(
-        type(theirs).__module__, type(theirs).__qualname__, theirs.config
+        f"{cls.__module__}:{cls.__qualname__}", pickle.dumps(theirs.config)
     )
-    assert (task, type(ours)) == ("gcd", type(theirs))
+    assert (task, type(ours)) == ("gcd", cls)
     assert ours[0] == theirs[0]
     with pytest.raises(SettingError, match=r"builtins\.dict is no registered task"):
-        datasets.dataset_from_config("builtins", "dict", None)
+        datasets.dataset_from_config("builtins:dict", b"")
 
 
 @pytest.mark.parametrize(
