@@ -106,7 +106,7 @@ def _reset_global_state(seed: int) -> None:
         sys.modules["numpy"].random.seed(seed)
 
 
-def _usable(
+def _corrected_entry(
     task: str, entry: dict[str, Any], checked: bool, published: bool
 ) -> dict[str, Any]:
     """Return an entry with corrected metadata, or raise UnusableEntryError."""
@@ -131,7 +131,9 @@ def make_entry(
     published: bool = False,
     index_and_size: tuple[int, int] = (0, 1),
 ) -> dict[str, Any]:
-    """Return the same as `create_dataset(task, seed=seed, size=1, **params)[0]`.
+    """Return the entry of a seed, with corrected metadata.
+
+    It is otherwise that of `create_dataset(task, seed=seed, size=1, **params)[0]`.
 
     Args:
         task: A registered task.
@@ -154,7 +156,7 @@ def make_entry(
             entry = build_dataset(task, params, seed)[0]
             if not isinstance(entry["question"], str):
                 raise TypeError(f"question is {shown(entry['question'])}, no text")
-            return _usable(task, entry, checked, published)
+            return _corrected_entry(task, entry, checked, published)
     index, size = index_and_size
     if rules_of(task).is_rebuilt:
         dataset = build_dataset(task, params, seed, size)
@@ -162,7 +164,7 @@ def make_entry(
         dataset = cached_dataset(task, params)
         dataset.seed = seed
         _reset_global_state(seed)
-    return _usable(task, dataset[index], checked, published)
+    return _corrected_entry(task, dataset[index], checked, published)
 
 
 def usable_entries(
@@ -197,7 +199,7 @@ def dataset_entry(task: str, config: str, index: int) -> dict[str, Any]:
     entry = dataset_entries(task, config)[index]
     if entry is None:
         raise UnusableEntryError("its item is not made")
-    return _usable(task, entry, checked=True, published=True)
+    return _corrected_entry(task, entry, checked=True, published=True)
 
 
 # -- scorers ---------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Entries by seed, the datasets that are kept, scorers and their fixes."""
+"""Entries by seed, cached datasets, scorers and their fixes."""
 
 import decimal
 import json
@@ -29,7 +29,7 @@ def test_an_entry_does_not_depend_on_global_state(task):
 
 
 @pytest.mark.parametrize("task", SAMPLE)
-def test_a_whole_dataset_has_the_entries_of_the_library(factory, task):
+def test_a_dataset_has_the_entries_of_the_library(factory, task):
     config = {"size": 3, "seed": 45}
     dataset = factory.create_dataset(task, **config)
     entries = datasets.dataset_entries(task, json.dumps(config))
@@ -38,13 +38,13 @@ def test_a_whole_dataset_has_the_entries_of_the_library(factory, task):
 
 def test_an_entry_of_a_dataset_that_cannot_be_used_is_rejected():
     config = json.dumps({"size": 40, "seed": 45})
-    refused = []
+    reasons = []
     for index in range(40):
         try:
             datasets.dataset_entry("propositional_logic", config, index)
         except UnusableEntryError as error:
-            refused.append(str(error))
-    assert 0 < len(refused) < 40
+            reasons.append(str(error))
+    assert 0 < len(reasons) < 40
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_an_entry_of_a_dataset_that_cannot_be_used_is_rejected():
         ("codeio", {"difficulty": 7}, 2101905293, "its answer holds"),
     ],
 )
-def test_an_entry_whose_answer_is_not_right_is_rejected_with_the_reason(
+def test_an_entry_with_an_incorrect_reference_answer_is_rejected_with_the_reason(
     make_entry, task, params, seed, reason
 ):
     with pytest.raises(JobError, match=reason) as caught:
@@ -63,13 +63,13 @@ def test_an_entry_whose_answer_is_not_right_is_rejected_with_the_reason(
     assert caught.value.class_name == "UnusableEntryError"
 
 
-def test_an_entry_whose_answer_is_longer_than_an_answer_may_be_is_refused():
+def test_an_entry_with_too_long_an_answer_is_rejected():
     hanoi = {"min_disks": 12, "max_disks": 12, "min_pegs": 3, "max_pegs": 3}
     with pytest.raises(UnusableEntryError, match="20000 characters"):
         datasets.make_entry("tower_of_hanoi", hanoi, 1)
 
 
-# -- datasets that are kept ------------------------------------------------------------
+# -- cached datasets -------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -83,14 +83,16 @@ def test_an_entry_whose_answer_is_longer_than_an_answer_may_be_is_refused():
         ("figlet_font", [{"max_word_len": 5}, {"max_word_len": 30}]),
     ],
 )
-def test_kept_and_shared_data_make_the_entries_of_a_dataset_built_afresh(task, levels):
+def test_cached_datasets_make_the_entries_of_new_ones(task, levels):
     for params in levels * 2:
         for seed in (3, 2**31 + 5):
-            afresh = datasets.build_dataset(task, params, seed)[0]
-            assert datasets.make_entry(task, params, seed) == afresh
+            new = datasets.build_dataset(task, params, seed)[0]
+            assert datasets.make_entry(task, params, seed) == new
 
 
-def test_only_datasets_that_take_long_to_build_are_kept_and_the_newest(monkeypatch):
+def test_only_the_newest_datasets_that_are_slow_to_build_are_cached(
+    monkeypatch,
+):
     monkeypatch.setattr(datasets, "MAX_CACHED_DATASETS", 2)
     monkeypatch.setattr(datasets, "_cache", {})
     assert cached_dataset("leg_counting", {}) is not cached_dataset("leg_counting", {})
@@ -105,7 +107,7 @@ def test_only_datasets_that_take_long_to_build_are_kept_and_the_newest(monkeypat
 # -- scorers ---------------------------------------------------------------------------
 
 
-def test_only_a_scorer_that_reads_its_dataset_gets_one_with_the_items_parameters():
+def test_only_a_scorer_that_uses_its_dataset_gets_one_with_the_items_parameters():
     dataset = datasets.scoring_dataset("puzzle24", {"max_value": 9})
     assert dataset.config.max_value == 9
     assert not hasattr(datasets.scoring_dataset("gcd", {}), "config")
@@ -132,7 +134,7 @@ def test_a_dataset_of_the_library_is_built_again_from_its_class_and_config(facto
         ("complex_arithmetic", lambda self, answer, entry: 0.25, 0.125),
     ],
 )
-def test_a_task_has_its_fix_whatever_its_scorer_is_and_the_base_scorer_has_one(
+def test_a_task_keeps_its_fix_with_another_scorer_and_the_base_scorer_has_one(
     monkeypatch, factory, task, scorer, score
 ):
     dataset, config = factory.DATASETS.get(task) or factory.DATASETS["gcd"]

@@ -1,4 +1,4 @@
-"""The process that forks workers: what it passes on, what it keeps, how it ends."""
+"""The process that forks workers: its start, its end, and what workers inherit."""
 
 import contextlib
 import os
