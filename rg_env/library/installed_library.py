@@ -84,7 +84,7 @@ async def read_scales(
     digests = await pool.run(
         worker_jobs.curriculum_digests, curricula, deadline_s=DEADLINE_S
     )
-    found: dict[str, Scale] = {}
+    valid_scales: dict[str, Scale] = {}
     reasons: dict[str, str] = {}
     changed = f"its curriculum is not that of reasoning-gym {shipped.library_version}"
     for info in infos:
@@ -97,14 +97,14 @@ async def read_scales(
         elif not (isinstance(scale, Scale) and digests[task] in scale.digests):
             scale = changed
         if isinstance(scale, Scale):
-            found[task] = scale
+            valid_scales[task] = scale
         else:
             reasons[task] = scale
     _warn_of_changed(
         [task for task, reason in reasons.items() if reason == changed],
         shipped.library_version,
     )
-    return found, reasons
+    return valid_scales, reasons
 
 
 async def _own_scale(pool: WorkerPool, task: str) -> Scale | str:

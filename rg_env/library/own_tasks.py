@@ -14,7 +14,7 @@ import importlib.util
 import json
 import operator
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -149,12 +149,7 @@ def _import_tasks(
     if names and not OWN_TASKS:
         call = f"{PACKAGE}.factory.register_dataset"
         raise ValueError(f"{', '.join(modules)}: no task is registered with {call}")
-    foreign = {PACKAGE, *sys.stdlib_module_names}
-    for task in OWN_TASKS:
-        for cls in (*factory.DATASETS[task], factory.CURRICULA.get(task)):
-            # The module of a class that `type` made is Python's `abc`.
-            if cls and cls.__module__.partition(".")[0] not in foreign:
-                modules[cls.__module__] = sys.modules[cls.__module__]
+    modules |= {name: sys.modules[name] for name in _class_modules(factory)}
     for name, module in sorted(modules.items()):
         source = Path(module.__file__ or "").read_bytes()
         digest = hashlib.sha256(source).hexdigest()[:12]
@@ -164,6 +159,16 @@ def _import_tasks(
 
 def _import_class(module: str, name: str) -> Any:
     return operator.attrgetter(name)(import_module_or_file(module))
+
+
+def _class_modules(factory: Any) -> Iterator[str]:
+    """Yield the names of the user's modules that define classes of their tasks."""
+    foreign = {PACKAGE, *sys.stdlib_module_names}
+    for task in OWN_TASKS:
+        for cls in (*factory.DATASETS[task], factory.CURRICULA.get(task)):
+            # The module of a class that `type` made is Python's `abc`.
+            if cls and cls.__module__.partition(".")[0] not in foreign:
+                yield cls.__module__
 
 
 def import_module_or_file(module: str) -> ModuleType:

@@ -98,11 +98,13 @@ def guessing_notes(tasks: Collection[str]) -> list[str]:
         for task in sorted(rows.keys() & tasks)
         if any(b["value"] > GUESSABLE_ABOVE for b in rows[task]["baselines"])
     ]
+    if not guessable:
+        return []
     note = (
         f"scores say little in {', '.join(guessable)}: answers without solving score"
         f" more than {GUESSABLE_ABOVE} at a level of each (docs/trivial_baselines.md)"
     )
-    return [note] if guessable else []
+    return [note]
 
 
 def _is_submodule_filled() -> bool:
@@ -198,7 +200,7 @@ def _version(package_dir: Path) -> str:
         return importlib.metadata.version("reasoning-gym")
     project = (package_dir.parent / "pyproject.toml").read_text(encoding="utf-8")
     version = re.search(r'^version\s*=\s*"([^"]+)"', project, re.M)
-    return version.group(1) if version else "unknown"
+    return version[1] if version else "unknown"
 
 
 def defaults_of(config_cls: type) -> dict[str, Any]:

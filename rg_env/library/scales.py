@@ -78,8 +78,10 @@ class Scale:
     @property
     def default_level(self) -> float | None:
         """The level of the library's default parameters, None if no step has them."""
-        indices = [index for index, step in enumerate(self.steps) if not step.params]
-        return self.level_of(indices[0]) if indices else None
+        for index, step in enumerate(self.steps):
+            if not step.params:
+                return self.level_of(index)
+        return None
 
     @property
     def note(self) -> str:
@@ -183,7 +185,7 @@ def curriculum_digest(task: str) -> str:
     """
     factory = load_factory()
     classes = [*factory.DATASETS[task], factory.CURRICULA.get(task)]
-    modules = {cls.__module__ for cls in classes if cls is not None}
+    modules = {cls.__module__ for cls in classes if cls}
     texts = [inspect.getsource(sys.modules[name]) for name in sorted(modules)]
     levels = curriculum_levels(task, repaired=False)
     texts += [repr(sorted(params.items())) for params, _ in levels]

@@ -108,7 +108,7 @@ def score_answers(
 def prepare_scores(
     task: str, params: Any, entry: Mapping[str, Any], rules: ScoringRules
 ) -> None:
-    """Build the dataset that `score_answers` needs, and run its scorer once."""
+    """Build the dataset of `score_answers`, and run its scorer if it never has run."""
     name, _ = _dataset(task, params)
     gold = entry.get("answer")
     if isinstance(gold, str) and source_task(name, entry) not in _warm_tasks:

@@ -265,8 +265,7 @@ class Worker:
             raise KilledError("ended with its fork server") from None
         if reply.kind is Frame.ENDED:
             raise WorkerDiedError(f"the worker {reply.text}")
-        is_reply = reply.kind in (Frame.RESULT, Frame.FAILURE)
-        if reply.call_id != call_id or not is_reply:
+        if reply.call_id != call_id or reply.kind not in (Frame.RESULT, Frame.FAILURE):
             raise WorkerDiedError("the worker sent a frame that is no reply")
         return reply
 
@@ -283,8 +282,7 @@ class Worker:
             raise WorkerLostError(f"preparing the job: {error}") from None
         except (OSError, EOFError) as error:
             raise NotStartedError("the worker ended before the job began") from error
-        is_first = first.kind in (Frame.STARTED, Frame.FAILURE)
-        if first.call_id != call_id or not is_first:
+        if first.call_id != call_id or first.kind not in (Frame.STARTED, Frame.FAILURE):
             raise NotStartedError("the worker ended, or sent, before the job began")
         return first
 

@@ -47,7 +47,7 @@ MAX_REPORT_BYTES = 2**18
 SCRATCH_PREFIX = "reasoning-gym-workers-"
 _ROOT = Path(__file__).resolve().parents[2]
 _PROGRAM = "rg_env.workers.fork_server_program"
-_KEPT_VARIABLES = (
+_INHERITED_VARIABLES = (
     "PATH",
     "HOME",
     "LANG",
@@ -272,11 +272,12 @@ class _ServerProcess:
 
 
 def _start(arguments: Arguments) -> subprocess.Popen[bytes]:
-    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    names = os.environ.keys() & _INHERITED_VARIABLES
+    inherited = {name: os.environ[name] for name in names}
     return subprocess.Popen(
         [sys.executable, "-m", _PROGRAM, json.dumps(dataclasses.asdict(arguments))],
         cwd=_ROOT,  # where `-m` finds the program
-        env=kept | _SET_VARIABLES | {"TMPDIR": arguments.scratch},
+        env=inherited | _SET_VARIABLES | {"TMPDIR": arguments.scratch},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

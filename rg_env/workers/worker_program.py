@@ -57,15 +57,15 @@ def serve(
     sys.dont_write_bytecode = True
     missing_layers = harden(folder, readable, memory_limit_bytes)
     channel.send(Frame.READY, json.dumps([os.getpid(), missing_layers]).encode())
-    is_used_up = False
-    while not is_used_up:
+    while True:
         try:
             call = channel.receive()
         except EOFError:
             break
         kind, reply, is_used_up = _run(channel, call)
         channel.send(kind, reply, call_id=call.call_id)
-        is_used_up = is_used_up or not state.restore()
+        if is_used_up or not state.restore():
+            break
     os._exit(0)
 
 

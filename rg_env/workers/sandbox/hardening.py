@@ -26,7 +26,6 @@ the kernel lacks a layer or denies its use, the pool warns with the reason.
 
 from __future__ import annotations
 
-import functools
 import os
 import resource
 from collections.abc import Callable
@@ -79,8 +78,8 @@ def harden(
     rights[str(folder)] = READ_WRITE if has_scratch else READ
     # In this order, because seccomp denies Landlock's system calls.
     steps: dict[str, Callable[[], None]] = {
-        "landlock": functools.partial(landlock.restrict, rights),
-        "seccomp": functools.partial(seccomp.install, os.getpid()),
+        "landlock": lambda: landlock.restrict(rights),
+        "seccomp": lambda: seccomp.install(os.getpid()),
     }
     missing_layers = {}
     for layer, apply in steps.items():
