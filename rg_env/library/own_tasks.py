@@ -81,8 +81,8 @@ def registered_here() -> dict[str, list[ClassLocation | None]]:
     factory = sys.modules.get(f"{PACKAGE}.factory")
     curricula = getattr(factory, "CURRICULA", {})
     tasks = {}
-    for task, classes in dict(getattr(factory, "DATASETS", {})).items():
-        classes = [*classes, curricula.get(task)]
+    for task, registered in dict(getattr(factory, "DATASETS", {})).items():
+        classes = [*registered, curricula.get(task)]
         packages = {cls.__module__.partition(".")[0] for cls in classes if cls}
         if task not in {*TASKS, MIXTURE} or packages != {PACKAGE}:
             tasks[task] = [cls and _location(task, cls) for cls in classes]

@@ -138,12 +138,12 @@ CurriculumLevel = tuple[dict[str, Any], str | None]
 
 
 def _curriculum_level(
-    task: str, number: int, overrides: Mapping[str, Any]
+    task: str, level: int, overrides: Mapping[str, Any]
 ) -> CurriculumLevel:
     factory = load_factory()
     defaults = defaults_of(factory.DATASETS[task][1])
     curriculum = factory.create_curriculum(task)
-    curriculum.set_global_level(number)
+    curriculum.set_global_level(level)
     params = dict(overrides)
     try:
         # The library's default mode is "inclusive".
@@ -158,7 +158,7 @@ def _curriculum_level(
         check_config(task, {"seed": 0, "size": 1, **params})
     except Exception as error:  # noqa: BLE001 - foreign code on values it may refuse
         return params, f"its config refuses it: {cause_of(error)}"
-    return params, rules_of(task).unused_levels.get(number)
+    return params, rules_of(task).unused_levels.get(level)
 
 
 def curriculum_levels(task: str, repaired: bool = True) -> list[CurriculumLevel]:
@@ -173,7 +173,7 @@ def curriculum_levels(task: str, repaired: bool = True) -> list[CurriculumLevel]
     count = max((len(attribute.levels) for attribute in attributes), default=0)
     repair = rules_of(task).level_repair if repaired else None
     changes = repair.overrides if repair else {}
-    return [_curriculum_level(task, i, changes.get(i, {})) for i in range(count)]
+    return [_curriculum_level(task, n, changes.get(n, {})) for n in range(count)]
 
 
 def curriculum_digest(task: str) -> str:
@@ -198,15 +198,15 @@ def steps_of(
     """Return the steps of a curriculum, and the levels that are not used."""
     steps: list[Step] = []
     skipped: list[SkippedLevel] = []
-    for number, (params, reason) in enumerate(levels):
+    for level, (params, reason) in enumerate(levels):
         if reason is not None:
-            skipped.append(SkippedLevel(number, reason))
+            skipped.append(SkippedLevel(level, reason))
             continue
         last = steps[-1] if steps else None
-        if last and last.levels[-1] == number - 1 and last.params == params:
-            steps[-1] = dataclasses.replace(last, levels=(*last.levels, number))
+        if last and last.levels[-1] == level - 1 and last.params == params:
+            steps[-1] = dataclasses.replace(last, levels=(*last.levels, level))
         else:
-            steps.append(Step((number,), params, None))
+            steps.append(Step((level,), params, None))
     return steps, skipped
 
 

@@ -187,7 +187,7 @@ REPAIR = "git submodule update --init --force reasoning-gym"
     ],
     ids=str,
 )
-def test_the_error_of_a_broken_checkout_is_one_sentence_with_the_repair(
+def test_a_broken_checkout_is_one_sentence_with_its_cause_and_repair(
     project, files, expected
 ):
     populate(project / "reasoning-gym", **files)
