@@ -85,7 +85,7 @@ class TaskFacts:
 
 
 def _asks(info: TaskInfo) -> str:
-    return ASKS.get(info.name) or on_one_line(info.asks, 64)
+    return ASKS.get(info.name) or on_one_line(info.summary, 64)
 
 
 def _cost(cost_ms: float | None) -> str:

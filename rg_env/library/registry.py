@@ -63,7 +63,7 @@ class TaskInfo:
     category: str  # the subpackage of the library, such as "arithmetic", or "own"
     parameters: Mapping[str, str]  # to the default as text, without `seed` and `size`
     has_curriculum: bool
-    asks: str = ""  # the first docstring line of a user's own dataset
+    summary: str = ""  # the first docstring line of a user's own dataset
     languages: tuple[str, ...] = ()  # of questions; none in a version with one language
 
 
@@ -224,10 +224,10 @@ def check_config(task: str, params: Mapping[str, Any]) -> None:
 def _task_info(name: str, dataset_cls: type, config_cls: type) -> TaskInfo:
     names = dataset_cls.__module__.split(".")
     category = names[1] if len(names) >= 3 else "other"
-    asks = ""
+    summary = ""
     if name in OWN_TASKS:
         category = OWN_CATEGORY
-        asks = (dataset_cls.__doc__ or "").strip().partition("\n")[0]
+        summary = (dataset_cls.__doc__ or "").strip().partition("\n")[0]
     defaults = defaults_of(config_cls)
     parameters = {
         field.name: repr(defaults[field.name]) if field.name in defaults else "required"
@@ -239,7 +239,7 @@ def _task_info(name: str, dataset_cls: type, config_cls: type) -> TaskInfo:
         category=category,
         parameters=parameters,
         has_curriculum=name in load_factory().CURRICULA,
-        asks=asks,
+        summary=summary,
         languages=_languages(name, dataset_cls),
     )
 
