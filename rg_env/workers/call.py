@@ -283,7 +283,7 @@ class Worker:
         except (OSError, EOFError) as error:
             raise NotStartedError("the worker ended before the job began") from error
         if first.call_id != call_id or first.kind not in (Frame.STARTED, Frame.FAILURE):
-            raise NotStartedError("the worker ended, or sent, before the job began")
+            raise NotStartedError("the worker ended or wrote before the job began")
         return first
 
     def close(self) -> None:
