@@ -71,7 +71,7 @@ def _encoding(endpoint: Callable[..., Any]) -> Callable[..., Any]:
     return encoded
 
 
-def quick_application(stock: FastAPI) -> FastAPI:
+def faster_application(stock: FastAPI) -> FastAPI:
     """Return an application with the endpoints of another one, and their state."""
     middleware: list[Any] = list(stock.user_middleware)
     for i, each in enumerate(middleware):

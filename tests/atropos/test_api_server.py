@@ -7,7 +7,7 @@ from atroposlib.api import server
 from fastapi.testclient import TestClient
 from starlette.datastructures import State
 
-from rg_env.atropos.api_server import quick_application
+from rg_env.atropos.api_server import faster_application
 from tests.support.real_api import ENVIRONMENT, SIZE, TRAINER
 
 GROUP = {
@@ -25,7 +25,7 @@ def replies(name, requests, monkeypatch):
     """Return what an application replies to requests, one after the other."""
     monkeypatch.setattr(server.app, "state", State())
     monkeypatch.setattr(server.uuid, "uuid4", lambda: server.uuid.UUID(int=7))
-    served = server.app if name == "stock" else quick_application(server.app)
+    served = server.app if name == "stock" else faster_application(server.app)
     client = TestClient(served, raise_server_exceptions=False)
     found = []
     for method, path, body in requests:
