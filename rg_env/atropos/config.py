@@ -50,7 +50,7 @@ def checked_kind(kind: type[APIServerConfig]) -> type[APIServerConfig]:
 # -- the list of servers ---------------------------------------------------------------
 
 
-def each_server(configs: Any) -> list[APIServerConfig]:
+def expand_servers(configs: Any) -> list[APIServerConfig]:
     """Return configs as a list; one without an address is of four servers here."""
     if not isinstance(configs, ServerBaseline):
         return list(configs)
@@ -75,7 +75,7 @@ def server_list(
     servers: list[APIServerConfig] = []
     # A subclass of configs may know more types of servers, and more fields.
     known = set(ServerSettings.model_fields) - {"server_type"}
-    for each in each_server(configs):
+    for each in expand_servers(configs):
         if not isinstance(each, ServerSettings):
             fields = each.model_dump(include=known, exclude_unset=True)
             build("openai", ServerSettings, fields)
