@@ -42,7 +42,7 @@ class ServerSettings(CheckedServer, APIServerConfig):
     """The checked settings of a server, as in `APIServerConfig`."""
 
 
-def checked_kind(kind: type[APIServerConfig]) -> type[APIServerConfig]:
+def checked_class(kind: type[APIServerConfig]) -> type[APIServerConfig]:
     """Return the class that checks configs of a class; a subclass is left as it is."""
     return ServerSettings if kind is APIServerConfig else kind
 
