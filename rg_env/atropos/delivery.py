@@ -57,7 +57,7 @@ class TrainerData:
         self._model = server.model_name
         # As they are reported to the trainer.
         own = {"temperature": config.temperature, "top_p": config.top_p}
-        self.sampled_with = {**own, **sampling_extra_of(server)}
+        self.generation_params = {**own, **sampling_extra_of(server)}
 
     async def take(self, group: Group) -> None:
         """Set the data of a group; refuse equal rewards if that is set."""
@@ -85,7 +85,7 @@ class TrainerData:
                 for each in rollouts
             ],
             "group_overrides": {},
-            "generation_params": self.sampled_with,
+            "generation_params": self.generation_params,
             "model": self._model,
             "task": group.task,
             "question": group.entry.get("question"),
