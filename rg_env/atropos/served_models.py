@@ -93,22 +93,22 @@ def with_model(
     config: Any,
     servers: Sequence[Any],
     *,
-    named: Sequence[bool],
-    names_tokenizer: bool,
+    sets_model: Sequence[bool],
+    sets_tokenizer: bool,
     trains: bool,
 ) -> tuple[Any, list[Any]]:
     """Return settings with a model and a tokenizer where no setting names them.
 
     The model is the only one of the server. The tokenizer is that of the first server's
     model; none is used if texts are enough and the model's name is neither a folder nor
-    a name on the hub. `named` says of each server whether its model was.
+    a name on the hub. `sets_model` says of each server whether its model was.
     """
     defaults = (START_MODEL, DEFAULT_TOKENIZER)
-    follows = not names_tokenizer and config.tokenizer_name in defaults
+    follows = not sets_tokenizer and config.tokenizer_name in defaults
     limit_s = math.inf if trains else config.give_up_after_s
     changed = []
     tokenizers = []
-    for server, is_named in zip(servers, named, strict=True):
+    for server, is_named in zip(servers, sets_model, strict=True):
         name = server.model_name
         models = {}
         lacks = bool(server.base_url) and not is_named and name == START_MODEL

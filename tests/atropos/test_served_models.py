@@ -34,8 +34,8 @@ def chosen(monkeypatch):
         env, (first,) = served_models.with_model(
             env,
             servers,
-            named=["model_name" in part for part in given.parts(servers)],
-            names_tokenizer="tokenizer_name" in given.env,
+            sets_model=["model_name" in part for part in given.parts(servers)],
+            sets_tokenizer="tokenizer_name" in given.env,
             trains=name == "serve",
         )
         return first.model_name, env.tokenizer_name
