@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from rg_env.atropos import start_checks
-from rg_env.atropos.hooks import Hooks, group_at_work, own_method
+from rg_env.atropos.hooks import Hooks, group_at_work, override_of
 from rg_env.atropos.model import Completions
 from rg_env.atropos.rewards import GroupRewards
 from rg_env.executor import in_thread
@@ -154,7 +154,7 @@ class Evaluation:
         async def next_group() -> Group | None:
             return next(groups, None)
 
-        is_own = own_method(self._env, "rollout_and_score_eval", Hooks)
+        is_own = override_of(self._env, "rollout_and_score_eval", Hooks)
         run = Run(
             next_item=next_group,
             complete=self._by_hook if is_own else self._model.complete,

@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.atropos.hooks import own_method
+from rg_env.atropos.hooks import override_of
 from rg_env.atropos.rewards import scorer_of
 from rg_env.errors import LibraryError, SettingError
 from rg_env.library import registry
@@ -200,7 +200,7 @@ class OldNames:
 
     def _own(self, name: str) -> Any:
         """Return a helper that was replaced; None if it is ours, or there is none."""
-        return own_method(self, name, OldNames)
+        return override_of(self, name, OldNames)
 
     def _refuse_uncalled(self) -> None:
         """Refuse own helpers that the original called and nothing calls here."""
