@@ -164,9 +164,9 @@ class ApiSession:
 
     async def ask(self, *request: Any, needs: Sequence[str] = ()) -> dict[str, Any]:
         """Send a request until the API answers it."""
-        return await self.patiently(lambda: self.request(*request, needs=needs))
+        return await self.retry(lambda: self.request(*request, needs=needs))
 
-    async def patiently(
+    async def retry(
         self,
         call: Callable[[], Awaitable[T]],
         may_repeat: Callable[[ApiError], bool] = lambda error: True,
@@ -219,7 +219,7 @@ class ApiSession:
             return not is_there and failure_of(error).setting is None
 
         try:
-            await self.patiently(front, may_come)
+            await self.retry(front, may_come)
         except ApiError as error:
             raise SettingError(
                 f"env.rollout_server_url: what is at {self.name} is not the Atropos API"
