@@ -108,7 +108,10 @@ class Serving(Hooks):
     async def setup_wandb(self) -> None:
         """Start W&B with the trainer's project and group once there is a trainer."""
         if self.config.use_wandb:
-            self.wandb_group, self.wandb_project = await self._session.wandb_place()
+            (
+                self.wandb_group,
+                self.wandb_project,
+            ) = await self._session.wandb_group_and_project()
         await self._start_wandb(self.config.wandb_name)
 
     async def _join(self) -> None:
@@ -149,7 +152,7 @@ class Serving(Hooks):
         """Take over the trainer's batch size and limit of length."""
         config = self.config
         needs = ("batch_size", "max_token_len")
-        info = await self._session.ask("GET", "/info", needs=needs)
+        info = await self._session.query("GET", "/info", needs=needs)
         if info["batch_size"] != -1:
             config.batch_size = info["batch_size"]
         if info["max_token_len"] != -1:
@@ -167,7 +170,7 @@ class Serving(Hooks):
         """Register again where others may take this environment for a killed one."""
         config = self.config
         try:
-            is_due = await self._session.may_be_ended(config.batch_size)
+            is_due = await self._session.check_registrations(config.batch_size)
         except ApiError:  # which is said elsewhere
             return
         if is_due:

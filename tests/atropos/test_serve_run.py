@@ -33,7 +33,7 @@ class Hooks(Serving):
     def __init__(self, **config):
         status = {"current_step": 0, "queue_size": 0, "env_weight": 1.0}
         self._session = SimpleNamespace(status=status, env_id=0)
-        self._session.may_be_ended = self._noting("may_be_ended")
+        self._session.check_registrations = self._noting("check_registrations")
         self.config = SimpleNamespace(**(CONFIG | config))
         self.max_num_workers = 4
         self.server = SimpleNamespace(update_weight=self._noting("update_weight"))
