@@ -1,4 +1,4 @@
-"""The model and the tokenizer of a run, where nobody has named them."""
+"""The model and the tokenizer of a run, where no setting names them."""
 
 import asyncio
 import itertools
@@ -99,8 +99,10 @@ async def models_of(says):
     ],
 )
 async def test_a_server_lists_its_models_and_vllm_the_folders_of_their_tokenizers(
-    says, models
+    says, models, tmp_path, monkeypatch
 ):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "None").mkdir()
     assert await models_of((200, says)) == models
 
 
