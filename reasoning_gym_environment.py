@@ -167,7 +167,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         tokenizer = config.tokenizer_name if has_tokenizer else str(TOKENIZER_FOLDER)
         servers = server_list(server_configs, tokenizer_name=tokenizer, slurm=slurm)
         self._server_types = [server.server_type for server in servers]
-        start_checks.check_texts_do(config, self._server_types, trains=False)
+        start_checks.check_text_settings(config, self._server_types, trains=False)
         if not has_tokenizer:  # one to count with, since the framework loads one
             config = config.model_copy(update={"tokenizer_name": tokenizer})
         if servers[0].base_url == program_settings.SIMULATED:

@@ -134,7 +134,7 @@ class Serving(Hooks):
         # The keys of W&B begin with it: later registrations do not change it.
         self.wandb_prepend = reply["wandb_name"]
         number = self._session.env_id
-        start_checks.say_shard(number, config.shard_index, config.num_shards)
+        start_checks.log_shard(number, config.shard_index, config.num_shards)
         if config.total_steps == -1:
             config.total_steps = reply["num_steps"]
         if config.total_steps == -1:

@@ -96,6 +96,8 @@ async def test_without_partial_credit_a_part_is_a_zero_for_trainer_and_levels():
 async def test_a_wrong_setting_stops_the_setup():
     with pytest.raises(SettingError, match=r"env\.task_levels: unknown task 'gdc'"):
         await build_env(task_levels={"gdc": 0.5}).setup()
+    with pytest.raises(SettingError, match="leave no room for an answer: the prompt"):
+        await build_env(max_token_length=100).setup()
 
 
 async def test_it_takes_a_single_server_config():
