@@ -125,7 +125,7 @@ async def test_the_seed_of_an_item_chooses_one_of_several_system_prompts():
     prompts = ["Even.", "Odd."]
     async with ready_env(system_prompt=prompts, custom_thinking_prompt="Think.") as env:
         items = await next_items(env, 8)
-        items += map(env._evaluation._whole, env.test_items_with_scorers)
+        items += map(env._evaluation._with_messages, env.test_items_with_scorers)
     found = {(item.seed % 2, messages[0]["content"]) for messages, _, item in items}
     assert found == {(0, "Think.\n\nEven."), (1, "Think.\n\nOdd.")}
 
