@@ -115,19 +115,13 @@ class Hooks(BaseEnv):
         try:
             await self._model.complete(group, item)
             data = await self.score(group.completions)
-        except Lost as error:
-            ending = error.ending
-            may_retry = self._run.may_retry(group, error)
-        except ScoringUnavailableError as error:
-            ending = Ending.UNSCORED
-            may_retry = self._run.may_retry(group, error)
-        else:
-            if data is not None:
-                return data, []
-            ending = Ending.ZERO_VARIANCE
-            may_retry = False
-        group.end(ending, self.config.group_size)
-        return None, [item] if may_retry else []
+        except (Lost, ScoringUnavailableError) as error:
+            ending = error.ending if isinstance(error, Lost) else Ending.UNSCORED
+            group.end(ending, self.config.group_size)
+            return None, [item] if self._run.may_retry(group, error) else []
+        if data is None:
+            group.end(Ending.ZERO_VARIANCE, self.config.group_size)
+        return data, []
 
     async def score(
         self, rollout_group_data: Sequence[Mapping[str, Any]]

@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from rg_env.atropos.start_checks import NO_TOKENIZER
 from rg_env.errors import RunError, SettingError, printable, shown
@@ -27,16 +27,14 @@ from rg_env.settings.setting_checks import without_path
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
 POLL_INTERVAL_S = 0.5
 REPLY_TIMEOUT_S = 3.0
 
 
-def _request(server: Any, send: Callable[[Connection], Awaitable[T]]) -> T:
+def _request(server: Any, send: Callable[[Connection], Awaitable[Any]]) -> Any:
     """Return the reply to one request, sent on a connection of its own."""
 
-    async def reply() -> T:
+    async def reply() -> Any:
         connection = Connection(server)
         try:
             return await send(connection)
