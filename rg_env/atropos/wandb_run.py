@@ -86,7 +86,7 @@ class Reporting(BaseEnv):
         """
         columns = ["full_text", "score", "expected_answer", "task_name"]
         if rows := [row for group in self.rollouts_for_wandb for row in group]:
-            wandb_metrics["train/rollouts"] = wandb.Table([*columns], data=rows)
+            wandb_metrics["train/rollouts"] = wandb.Table(columns, data=rows)
         return wandb_metrics
 
     def get_curriculum_stats(self) -> dict[str, Any]:
