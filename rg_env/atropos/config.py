@@ -81,8 +81,12 @@ def server_list(
         SettingError: A config is wrong, or no run can use these servers.
     """
     servers = []
+    # A subclass of configs may know more types of servers, and more fields.
+    known = set(ServerSettings.model_fields) - {"server_type"}
     for config in expand_servers(configs):
-        _check_fields(config)
+        if not isinstance(config, ServerSettings):
+            fields = config.model_dump(include=known, exclude_unset=True)
+            build("openai", ServerSettings, fields)  # only validates them
         if not isinstance(config, APIServerConfig) or not (config.base_url or slurm):
             raise SettingError(
                 "openai.base_url: the URL of an inference server is needed, such as"
@@ -96,16 +100,6 @@ def server_list(
         servers.append(config.model_copy(update=changes))
     _check_servers(servers, slurm=slurm)
     return servers
-
-
-def _check_fields(config: ServerBaseline) -> None:
-    if isinstance(config, ServerSettings):
-        return
-    # A subclass of configs may know more types of servers, and more fields.
-    known = set(ServerSettings.model_fields) - {"server_type"}
-    build(
-        "openai", ServerSettings, config.model_dump(include=known, exclude_unset=True)
-    )
 
 
 def _check_servers(servers: Sequence[APIServerConfig], *, slurm: bool) -> None:

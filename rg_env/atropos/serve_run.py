@@ -145,8 +145,7 @@ class Serving(Hooks):
             return
         # Keys of W&B begin with this name, so later registrations do not change it.
         self.wandb_prepend = reply["wandb_name"]
-        env_id = self._session.env_id
-        start_checks.log_shard(env_id, config.shard_index, config.num_shards)
+        start_checks.log_shard(config, self._session.env_id)
         if config.total_steps == -1:
             config.total_steps = reply["num_steps"]
         if config.total_steps == -1:

@@ -104,10 +104,11 @@ def check_batch(batch_size: int, group_size: int) -> None:
         )
 
 
-def log_shard(env_id: int | None, shard_index: int, num_shards: int) -> None:
+def log_shard(config: Any, env_id: int | None) -> None:
     """Log which items this instance samples; warn if another may sample the same."""
-    logger.info("this instance samples shard %d of %d", shard_index, num_shards)
-    if env_id and num_shards == 1:
+    shards = config.num_shards
+    logger.info("this instance samples shard %d of %d", config.shard_index, shards)
+    if env_id and shards == 1:
         logger.warning(
             "this is environment %d at this API; if another one is running with the"
             " same seed, both sample the same items, unless env.num_shards and"

@@ -84,9 +84,11 @@ class Reporting(BaseEnv):
 
         Source: atropos 296a0bc, create_rollout_table(); differs: none.
         """
-        columns = ["full_text", "score", "expected_answer", "task_name"]
-        if rows := [row for group in self.rollouts_for_wandb for row in group]:
-            wandb_metrics["train/rollouts"] = wandb.Table(columns, data=rows)
+        rows = [row for group in self.rollouts_for_wandb for row in group]
+        if rows:
+            wandb_metrics["train/rollouts"] = wandb.Table(
+                ["full_text", "score", "expected_answer", "task_name"], data=rows
+            )
         return wandb_metrics
 
     def get_curriculum_stats(self) -> dict[str, Any]:
