@@ -135,27 +135,21 @@ class ItemPrompts:
         }
 
 
+@dataclasses.dataclass
 class Completions:
     """The model of a run: the inference servers.
 
-    Args:
+    Attributes:
         prompts: Renders the prompts.
         servers: Generate the completions.
         split: "train" or "eval", which decides the sampling.
         limit_tokens: Returns the length of the longest sequence, in tokens.
     """
 
-    def __init__(
-        self,
-        prompts: ItemPrompts,
-        servers: Servers,
-        split: str,
-        limit_tokens: Callable[[], int],
-    ) -> None:
-        self._prompts = prompts
-        self._servers = servers
-        self._split = split
-        self._limit_tokens = limit_tokens
+    prompts: ItemPrompts
+    servers: Servers
+    split: str
+    limit_tokens: Callable[[], int]
 
     async def complete(self, group: Group, item: Any = None) -> None:
         """Query the servers for the completions of a group.
@@ -168,13 +162,13 @@ class Completions:
             Lost: No server gave usable completions.
         """
         item = group.item if item is None else item
-        group.query(self._prompts.sampling(self._split)["n"])
+        group.query(self.prompts.sampling(self.split)["n"])
         try:
             group.completions = await self.query(item, group.on_reply, group.first)
             group.on_reply()  # the client of a subclass may not have called it
         except RequestFailedError as error:
             # An outage is not the item's fault, so it does not cost a try.
-            is_outage = self._servers.is_down and not self._servers.gave_up.is_set()
+            is_outage = self.servers.is_down and not self.servers.gave_up.is_set()
             raise Lost(
                 Ending.UNANSWERED, str(error), is_items_fault=not is_outage
             ) from error
@@ -196,16 +190,16 @@ class Completions:
             RequestFailedError: No server gave usable completions.
         """
         messages, entry, dataset = item
-        rendered = await self._prompts.prompts.render(messages)
+        rendered = await self.prompts.prompts.render(messages)
         prompt = dataclasses.replace(rendered, item=item, first=first)
         prompt_tokens = list(prompt.tokens)
         length = len(prompt_tokens)
-        fields = self._prompts.sampling(self._split)
+        fields = self.prompts.sampling(self.split)
         n = fields.pop("n")
         # An evaluation item may leave no room, and servers refuse 0 tokens.
-        max_tokens = max(1, self._limit_tokens() - length)
-        sampling = Sampling(max_tokens=max_tokens, split=self._split, **fields)
-        completions = await self._servers.generate(prompt, n, sampling, on_reply)
+        max_tokens = max(1, self.limit_tokens() - length)
+        sampling = Sampling(max_tokens=max_tokens, split=self.split, **fields)
+        completions = await self.servers.generate(prompt, n, sampling, on_reply)
         return [
             {
                 "messages": [

@@ -50,20 +50,20 @@ def scored_rollout(completion: Completion, score: Score) -> Rollout:
     )
 
 
+@dataclasses.dataclass
 class GroupRewards:
     """Scores the completions of a group in workers.
 
-    Args:
+    Attributes:
+        config: The settings of the run.
         helper: Returns a scoring helper of the original by its name, if a subclass or
             an instance overrides it; else None.
+        pool: The workers of the run, once they are started.
     """
 
-    def __init__(
-        self, config: ReasoningGymEnvConfig, helper: Callable[[str], Any]
-    ) -> None:
-        self._config = config
-        self._helper = helper
-        self.pool: WorkerPool | None = None
+    config: ReasoningGymEnvConfig
+    helper: Callable[[str], Any]
+    pool: WorkerPool | None = None
 
     async def score(self, group: Group) -> None:
         """Set the rollouts of a group; their rewards are the scores.
@@ -85,18 +85,18 @@ class GroupRewards:
 
     async def _extract(self, completions: Sequence[Completion]) -> list[Extraction]:
         texts = [completion["messages"][-1]["content"] for completion in completions]
-        if extract := self._helper("_extract_final_answer"):
+        if extract := self.helper("_extract_final_answer"):
             # In a thread, because it may take any time.
             answers = await asyncio.to_thread(lambda: [*map(extract, texts)])
             return [Extraction(a, "no_answer" if a is None else None) for a in answers]
         opened = [each.get("thinking_open", False) for each in completions]
-        return await extract_in_time(texts, opened, self._config.answer_format)
+        return await extract_in_time(texts, opened, self.config.answer_format)
 
     async def _score_answers(self, group: Group, answers: list[str]) -> list[Score]:
         dataset = group.dataset
         entry = group.entry
-        rules = self._config.scoring_rules
-        if score := self._helper("_score_answer_with_both_formats"):
+        rules = self.config.scoring_rules
+        if score := self.helper("_score_answer_with_both_formats"):
             values = await asyncio.to_thread(
                 lambda: [as_unit(float(score(a, entry, dataset))) for a in answers]
             )
@@ -104,7 +104,7 @@ class GroupRewards:
                 rules.counted(Score(value, outcome_of(value), answer))
                 for value, answer in zip(values, answers, strict=True)
             ]
-        scorer = scorer_of(self._config, self.pool)
+        scorer = scorer_of(self.config, self.pool)
         return await scorer.score_group(dataset, entry, answers)
 
 

@@ -199,9 +199,15 @@ def test_an_instance_with_a_minimum_goes_on_while_others_fill_the_queue():
 def test_no_more_groups_are_started_than_the_run_needs(
     queue, in_flight, allowed, minimum
 ):
-    at_work = {"querying": in_flight, "in_flight": in_flight, "step": 10}
-    last = {"total_steps": 10, "min_batch_allocation": minimum}
-    assert started(queue, **at_work, **last) == allowed
+    groups = started(
+        queue,
+        in_flight,
+        in_flight,
+        step=10,
+        total_steps=10,
+        min_batch_allocation=minimum,
+    )
+    assert groups == allowed
 
 
 @pytest.mark.parametrize(

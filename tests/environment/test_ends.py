@@ -75,8 +75,13 @@ def interrupted(folder, argv, condition):
 
 def serving(folder, model, api):
     """Start `serve` in a terminal, with the name of its folder."""
-    given = {"data_dumps_dir": "dumps", "wandb_name": folder.name, **SERVES}
-    options = options_of(model, rollout_server_url=api.url, **given)
+    options = options_of(
+        model,
+        rollout_server_url=api.url,
+        data_dumps_dir="dumps",
+        wandb_name=folder.name,
+        **SERVES,
+    )
     return Terminal(folder, "serve", *options)
 
 

@@ -48,8 +48,8 @@ def right(item):
 
 
 async def test_results_move_the_level_of_their_task_alone(logged):
-    how = {"tasks": ["gcd", "acre"], "complexity_mode": "curriculum"}
-    async with ready_env(**how) as env:
+    tasks = ["gcd", "acre"]
+    async with ready_env(tasks=tasks, complexity_mode="curriculum") as env:
         await score_items(env, 12)
         levels, stats = dict(env.task_complexity_levels), env.get_curriculum_stats()
     assert levels.keys() == {"gcd"}
@@ -62,8 +62,12 @@ async def test_results_move_the_level_of_their_task_alone(logged):
 
 
 async def test_boxed_answers_are_scored_and_rescored_from_the_dump(tmp_path):
-    how = {"data_dumps_dir": str(tmp_path), "dump_rollouts": True, "tasks": ["gcd"]}
-    async with ready_env(answer_format="boxed", **how) as env:
+    async with ready_env(
+        answer_format="boxed",
+        data_dumps_dir=str(tmp_path),
+        dump_rollouts=True,
+        tasks=["gcd"],
+    ) as env:
         assert env._extract_final_answer(r"\boxed{\{5\}}") == r"\{5\}"
         item = await env.get_next_item()
         assert r"\boxed{5}" in dict(item[0][0])["content"]
@@ -79,8 +83,9 @@ async def test_boxed_answers_are_scored_and_rescored_from_the_dump(tmp_path):
 
 
 async def test_without_partial_credit_a_part_is_a_zero_for_trainer_and_levels():
-    how = {"tasks": ["word_sorting"], "complexity_mode": "curriculum"}
-    async with ready_env(partial_credit=False, **how) as env:
+    async with ready_env(
+        partial_credit=False, tasks=["word_sorting"], complexity_mode="curriculum"
+    ) as env:
         item = await env.get_next_item()
         first, *rest = item[1]["answer"].split(", ")
         part = f"<answer>{', '.join([*rest, first])}</answer>"

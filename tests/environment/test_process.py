@@ -17,10 +17,10 @@ GROUPS = 6
 
 
 def test_it_leaves_rows_their_numbers_and_a_report(tmp_path):
-    given = {"data_path_to_save_groups": tmp_path / "rows.jsonl"}
-    options = options_of(SIMULATED, total_steps=GROUPS, **given)
+    path = tmp_path / "rows.jsonl"
+    options = options_of(SIMULATED, total_steps=GROUPS, data_path_to_save_groups=path)
     assert run_main(["process", *options]) == 0
-    rows = list(read_groups(tmp_path / "rows.jsonl"))
+    rows = list(read_groups(path))
     assert len(rows) == GROUPS
     for row in rows:
         assert row["task"] in FAST_TASKS and isinstance(row["gold_answer"], str)
