@@ -39,24 +39,26 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+@dataclasses.dataclass
 class Evaluation:
     """The evaluations of an environment: the one of `evaluate`, or those of a training.
 
     Attributes:
+        env: The environment.
+        model: Completes the items.
+        reward: Scores the completions.
         folder: The folder of the newest complete evaluation; None if it was not saved.
         shows_json: Whether `evaluate` prints JSON instead of a table.
         shows_tasks: Whether the table has a row for each task.
     """
 
+    env: Any
+    model: Completions
+    reward: GroupRewards
     folder: Path | None = None
-    shows_json = False
-    shows_tasks = False
+    shows_json: bool = False
+    shows_tasks: bool = False
     _digest: str | None = None  # of the items; None for items of a subclass
-
-    def __init__(self, env: Any, model: Completions, reward: GroupRewards) -> None:
-        self._env = env
-        self._model = model
-        self._reward = reward
 
     async def score_of(self, item: Any) -> float:
         """Return the score of a completion of an item, which no metric counts.
@@ -67,16 +69,16 @@ class Evaluation:
             item: (messages, entry, dataset), or (entry, dataset).
         """
         group = group_at_work.get()
-        if group is None or group.ledger is self._env.ledger:  # a group of the training
+        if group is None or group.ledger is self.env.ledger:  # a group of the training
             group = Group()
-        await self._model.complete(group, self._with_messages(item))
-        await self._reward.score(group)
+        await self.model.complete(group, self._with_messages(item))
+        await self.reward.score(group)
         return float(group.rollouts[0].score)
 
     def _with_messages(self, item: Any) -> Any:
         entry, dataset = tuple(item)[-2:]
         seed = dataset.seed if isinstance(dataset, Item) else 0
-        messages = self._env._prompts.messages(entry["question"], seed, evaluates=True)
+        messages = self.env._prompts.messages(entry["question"], seed, evaluates=True)
         return messages, entry, dataset
 
     async def _complete_by_hook(self, group: Group) -> None:
@@ -86,7 +88,7 @@ class Evaluation:
         the rollout has only a score.
         """
         group_at_work.set(group)
-        value = float(await self._env.rollout_and_score_eval(group.item[-2:]))
+        value = float(await self.env.rollout_and_score_eval(group.item[-2:]))
         rollout = group.rollouts[0] if group.rollouts else Rollout()
         if not rollout.outcome or rollout.score != value:
             outcome = outcome_of(value)
@@ -97,16 +99,16 @@ class Evaluation:
 
     async def make_items(self) -> None:
         """Wait until the evaluation items are made."""
-        if self._env._items is None:  # a subclass has items of its own
+        if self.env._items is None:  # a subclass has items of its own
             return
-        making = self._env._items.evaluation
+        making = self.env._items.evaluation
         title = "making evaluation items"
         with WorkProgress(title, making.total, "items", making.done) as progress:
             await making.finished(lambda number: progress.advance(by=number))
 
     async def run(self) -> None:
         """Query all evaluation items; save, print and log the results."""
-        env = self._env
+        env = self.env
         began_s = time.time()
         await self.make_items()
         items = env.test_items_with_scorers
@@ -129,7 +131,7 @@ class Evaluation:
             env._lifetime.fail()
 
     def _files(self, items: Sequence[Any]) -> EvaluationFiles:
-        env = self._env
+        env = self.env
         config = env.config
         known = [
             self._known(entry, dataset, number)
@@ -146,13 +148,13 @@ class Evaluation:
 
     def _digest_of(self, items: Sequence[Any]) -> str | None:
         ours = [dataset for _, dataset in items if isinstance(dataset, Item)]
-        if self._env._items is None or len(ours) < len(items):
+        if self.env._items is None or len(ours) < len(items):
             return None
-        return items_digest(ours, self._env._items.library.release)
+        return items_digest(ours, self.env._items.library.release)
 
     async def _complete(self, items: Sequence[Any], files: EvaluationFiles) -> None:
         """Request all completions that `files` lacks, concurrently."""
-        per_item = self._env.config.eval_completions
+        per_item = self.env.config.eval_completions
         groups = (
             Group(
                 self._with_messages(items[index // per_item]),
@@ -167,23 +169,23 @@ class Evaluation:
 
         run = Run(
             next_item=next_group,
-            complete=self._model.complete,
-            score=self._reward.score,
+            complete=self.model.complete,
+            score=self.reward.score,
             sinks=[files.take],
             tries=1,
             fatal=(Exception,),
             on_given_up=files.give_up,
         )
-        if override_of(self._env, "rollout_and_score_eval", Hooks):
+        if override_of(self.env, "rollout_and_score_eval", Hooks):
             run.complete = self._complete_by_hook
             run.score = None
         with WorkProgress("evaluation", len(files.missing), "completions") as progress:
             files.progress = progress
-            await Window().run_all(run, self._env.config.max_eval_workers)
+            await Window().run_all(run, self.env.config.max_eval_workers)
 
     def _known(self, entry: Mapping[str, Any], dataset: Any, number: int) -> Row:
         """Return the fields of a line that are known before its completion."""
-        env = self._env
+        env = self.env
         group = Group(entry=entry, dataset=dataset)
         task = env._items and env._items.library.tasks.get(group.task)
         origin = group.origin
@@ -207,9 +209,9 @@ class Evaluation:
 
     def _not_used(self) -> Iterator[Row]:
         """Return the lines of the evaluation items that could not be made."""
-        if self._env._items is None:
+        if self.env._items is None:
             return
-        for item, reason in self._env._items.evaluation.missing:
+        for item, reason in self.env._items.evaluation.missing:
             known = self._known({"question": ""}, item, 0)
             yield {**known, "outcome": NOT_USED, "reason": reason}
 
@@ -230,7 +232,7 @@ class Evaluation:
     async def _write_metrics(
         self, folder: Path, summary: EvalSummary, began_s: float
     ) -> None:
-        env = self._env
+        env = self.env
         config = env.config
         sampling = {
             "temperature": config.eval_temperature,

@@ -193,11 +193,11 @@ class Hooks(BaseEnv):
 # -- the parts that call them ----------------------------------------------------------
 
 
+@dataclasses.dataclass
 class HookParts:
     """Parts of a run that call the hooks of its environment."""
 
-    def __init__(self, env: Hooks) -> None:
-        self._env = env
+    env: Hooks
 
     async def complete(self, group: Group) -> None:
         """Call the overridden `collect_trajectories` for the item of a group.
@@ -205,8 +205,8 @@ class HookParts:
         The items that it returns are sampled again.
         """
         group_at_work.set(group)
-        data, items = await self._env.collect_trajectories(group.item)
-        self._env.backlog += [
+        data, items = await self.env.collect_trajectories(group.item)
+        self.env.backlog += [
             group.next_try() if item is group.item else item for item in items
         ]
         _keep(group, data)
@@ -214,7 +214,7 @@ class HookParts:
     async def score(self, group: Group) -> None:
         """Call the overridden `score` for the completions of a group."""
         group_at_work.set(group)
-        data = await self._env.score(group.completions)
+        data = await self.env.score(group.completions)
         if data is None:
             raise Refused(Ending.ZERO_VARIANCE)
         _keep(group, data)
@@ -222,12 +222,12 @@ class HookParts:
     async def postprocess(self, group: Group) -> None:
         """Call `postprocess_histories`, which may change the data of a group."""
         group_at_work.set(group)
-        _keep(group, await self._env.postprocess_histories(group.data))
+        _keep(group, await self.env.postprocess_histories(group.data))
 
     async def deliver(self, group: Group) -> None:
         """Call `handle_send_to_api`, with the framework's arguments."""
         group_at_work.set(group)
-        send = self._env.handle_send_to_api
+        send = self.env.handle_send_to_api
         if group.is_for_trainer:
             await send(group.data, group.item)
         else:
