@@ -115,13 +115,13 @@ class _MixinsFirst(type(BaseEnv)):  # type: ignore[misc]
 
     def mro(cls) -> list[type]:
         order: list[type] = super().mro()
-        env = [each for each in order if isinstance(each, _MixinsFirst)][-1]
+        env = [base for base in order if isinstance(base, _MixinsFirst)][-1]
         if cls is env:  # ReasoningGymEnv itself
             return order
         start = order.index(env)
         end = order.index(BaseEnv)
-        mixins = [each for each in order[start:end] if not issubclass(env, each)]
-        rest = [each for each in order[start:] if each not in mixins]
+        mixins = [base for base in order[start:end] if not issubclass(env, base)]
+        rest = [base for base in order[start:] if base not in mixins]
         return [*order[:start], *mixins, *rest]
 
 

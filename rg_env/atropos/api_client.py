@@ -58,7 +58,7 @@ CHECK_EVERY_S = 15.0
 CHECKS_BEFORE_END = 4  # with fewer, the registration of a live environment could end
 UNIT = 1e-3  # products of weight and length are rounded to it
 MARK = 0.37  # the fraction of a unit that is added to a rounded product
-ALL_FREE = 1 - 1e-9  # a larger part of a batch is the whole batch, but for rounding
+ALL_FREE = 1 - 1e-9  # a larger part of a batch is all of it, except for rounding
 
 _now = time.time  # the monotonic clock stands still while a machine is suspended
 
@@ -77,7 +77,7 @@ class ApiError(RunError):
     def __init__(self, text: str, status: int | None = None) -> None:
         super().__init__(text)
         self.has_reply = status is not None
-        busy = (408, 425, 429)  # which say nothing about the request
+        busy = (408, 425, 429)  # not about the request
         self.is_fault = status in busy or (status or 0) >= FIRST_SERVER_FAULT
         self.is_refusal = (status or 0) >= FIRST_REDIRECT and not self.is_fault
 

@@ -59,8 +59,8 @@ def _with_pydantic(endpoint: Callable[..., Any]) -> Callable[..., Any]:
         except IndexError:
             if "env" not in kwargs:
                 raise
-            # Environments request the status of numbers that there are not. The reply
-            # is the framework's, without its traceback in the log.
+            # There is no environment of this number. `serve` finds this out by the
+            # request, so the reply is the framework's, but no traceback is logged.
             return PlainTextResponse("Internal Server Error", 500)
         try:
             body = _ANY.dump_json(value)

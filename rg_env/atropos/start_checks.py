@@ -98,7 +98,7 @@ def check_batch(batch_size: int, group_size: int) -> None:
     if batch_size % group_size:
         logger.warning(
             "the trainer's batch of %d is no multiple of env.group_size %d: the API"
-            " cannot make a batch of these groups alone, and does not report this",
+            " cannot make a batch of only these groups, and does not report this",
             batch_size,
             group_size,
         )
