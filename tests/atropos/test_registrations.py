@@ -40,7 +40,8 @@ class Environment:
     """What `serve` does about registrations."""
 
     def __init__(self, api, session):
-        self.api, self.session = api, session
+        self.api = api
+        self.session = session
 
     async def check(self):
         await self.session.read_status()
@@ -130,8 +131,9 @@ async def test_one_of_another_program_is_left_alone(api, clock):
 
 @pytest.mark.parametrize("product", [32768.0, 0.5])
 def test_a_mark_is_recognised_in_a_share_and_changes_none(product):
-    own, others = marked(product), marked(81920.0) + 12345.67
-    total = own + others
-    found = (own / total) / (others / total) * others
+    ours = marked(product)
+    others = marked(81920.0) + 12345.67
+    total = ours + others
+    found = (ours / total) / (others / total) * others
     assert is_marked(found) and not is_marked(product)
     assert found == pytest.approx(product, rel=1e-2)

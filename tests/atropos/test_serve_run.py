@@ -38,12 +38,14 @@ class Hooks(Serving):
         self.max_num_workers = 4
         self.server = SimpleNamespace(update_weight=self._noting("update_weight"))
         self.called = []
-        self.curr_step, self.eval_runner = 0, None
+        self.curr_step = 0
+        self.eval_runner = None
         self.items_sent_this_step = -1
         names = "setup setup_wandb register_env get_server_info get_status"
         for name in [*names.split(), "env_step_checks"]:
             setattr(self, name, self._noting(name))
-        self._window, self._querying = Window(), set()
+        self._window = Window()
+        self._querying = set()
         self._hooked_run = Run(
             lambda: self.get_next_item(), complete=None, score=None, sinks=[]
         )
@@ -159,9 +161,10 @@ def status(queue=0, own=0, step=0, pack=8):
 
 def started(queue=0, querying=0, in_flight=0, own=0, step=0, **changes):
     """Return how many groups are started, of eight that may be in flight."""
-    given = {"group_size": 8, "batch_size": 64, "total_steps": 10**6}
-    env = Hooks(**(given | changes))
-    env.max_num_workers, env.derived_batch_size = 8, 64
+    defaults = {"group_size": 8, "batch_size": 64, "total_steps": 10**6}
+    env = Hooks(**(defaults | changes))
+    env.max_num_workers = 8
+    env.derived_batch_size = 64
     env._session.status = status(queue, own, step)
     env._querying |= set(range(querying))
     env._window.workers |= set(range(in_flight))

@@ -43,7 +43,8 @@ def chosen(monkeypatch):
     return choose
 
 
-MODEL, KIND = "--openai.model_name", "--openai.server_type"
+MODEL = "--openai.model_name"
+KIND = "--openai.server_type"
 URL = f"--openai.base_url={SIMULATED}"
 
 
@@ -110,9 +111,9 @@ def test_a_server_that_does_not_answer_is_waited_for(chosen, logged, monkeypatch
     clock = itertools.count()
     passing = SimpleNamespace(monotonic=lambda: next(clock), sleep=lambda s: None)
     monkeypatch.setattr(served_models, "time", passing)
-    how = [f"--openai.base_url={NOWHERE}", "--env.give_up_after_s=1.5"]
+    argv = [f"--openai.base_url={NOWHERE}", "--env.give_up_after_s=1.5"]
     with pytest.raises(RunError, match=f"{NOWHERE} does not answer .nothing listens"):
-        chosen(*how, name="process", models=None)
+        chosen(*argv, name="process", models=None)
     assert "which is waited for" in logged.text
     with pytest.raises(SettingError, match=r"openai\.base_url: http://no\.invalid"):
         chosen("--openai.base_url=http://no.invalid/v1", models=None)

@@ -32,7 +32,8 @@ END_WITHIN_S = MAX_HANG_S
 LIBRARY_OF_THE_HOST = "multidict"
 """It is loaded early in an import of the host, which takes another second then."""
 
-CLOSED, KILLED = "serve is closed", "serve is killed"
+CLOSED = "serve is closed"
+KILLED = "serve is killed"
 SERVES = {
     "total_steps": 10**6,
     "dump_rollouts": True,

@@ -51,7 +51,8 @@ async def test_results_move_the_level_of_their_task_alone(logged):
     tasks = ["gcd", "acre"]
     async with ready_env(tasks=tasks, complexity_mode="curriculum") as env:
         await score_items(env, 12)
-        levels, stats = dict(env.task_complexity_levels), env.get_curriculum_stats()
+        levels = dict(env.task_complexity_levels)
+        stats = env.get_curriculum_stats()
     assert levels.keys() == {"gcd"}
     assert levels["gcd"] > 0.3
     assert stats["curriculum_mode"] is True

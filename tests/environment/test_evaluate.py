@@ -153,8 +153,10 @@ def test_a_limit_that_every_prompt_reaches_is_refused_and_no_item_scores_0(
         SIMULATED, eval_max_token_length=222, data_dir_to_save_evals=tmp_path
     )
     assert run_main(["evaluate", *options]) == 2
-    said = capsys.readouterr().err
-    assert "222 tokens" in said and "leave no room for an answer to any of" in said
+    printed = capsys.readouterr().err
+    assert (
+        "222 tokens" in printed and "leave no room for an answer to any of" in printed
+    )
     assert list(tmp_path.iterdir()) == []
 
 

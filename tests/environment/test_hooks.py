@@ -180,8 +180,8 @@ def test_serve_calls_every_hook_where_and_when_the_framework_does(served):
     for hook, caller in CALLERS.items():
         assert {call.within for call in env.calls_of(hook)} == {caller}, hook
     hooks = [call.hook for call in env.calls]
-    places = list(map(hooks.index, ORDER))
-    assert places == sorted(places)
+    indices = list(map(hooks.index, ORDER))
+    assert indices == sorted(indices)
     assert set(map(hooks.count, ONCE)) == {1}
 
 

@@ -47,8 +47,8 @@ def test_it_leaves_rows_their_numbers_and_a_report(tmp_path):
 async def test_a_disk_that_takes_no_row_ends_it_with_a_sentence(tmp_path, monkeypatch):
     env = process_env(tmp_path, 3)
     fill_disk(monkeypatch)
-    said = r"env\.data_path_to_save_groups: .*rows\.jsonl: .*No space left"
-    with pytest.raises(RunError, match=said):
+    sentence = r"env\.data_path_to_save_groups: .*rows\.jsonl: .*No space left"
+    with pytest.raises(RunError, match=sentence):
         await env.process_manager()
     assert env.ledger.outcomes["written"] == 0 and env.ledger.in_flight == 0
 
