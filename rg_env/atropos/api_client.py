@@ -243,7 +243,7 @@ class ApiSession:
                 " starts, with its secret if it has one"
             ) from error
 
-    async def wandb_group_and_project(self) -> tuple[str | None, str]:
+    async def wandb_names(self) -> tuple[str | None, str]:
         """Wait for the trainer; return the group and project of its W&B runs."""
         await self.find()
         while True:

@@ -120,10 +120,7 @@ class Serving(Hooks):
     async def setup_wandb(self) -> None:
         """Wait for the trainer, and start W&B with its project and group."""
         if self.config.use_wandb:
-            (
-                self.wandb_group,
-                self.wandb_project,
-            ) = await self._session.wandb_group_and_project()
+            self.wandb_group, self.wandb_project = await self._session.wandb_names()
         await self._start_wandb(self.config.wandb_name)
 
     async def _join(self) -> None:
