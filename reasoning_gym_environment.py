@@ -363,7 +363,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         await self._live(kind, self._process(kind))
 
     async def _process(self, kind: str) -> None:
-        await self._set_up_alone()
+        await self._set_up_without_trainer()
         if self.screen is not None:
             self.n_groups_to_process = self.screen.begin(self._prepared_items().stream)
         run = with_hooks(self)
@@ -372,17 +372,17 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
     async def _run_evaluate(self) -> None:
         """`evaluate`: one evaluation."""
         self.process_mode = True
-        await self._live("evaluate", self._evaluate_alone())
+        await self._live("evaluate", self._evaluate_once())
 
-    async def _evaluate_alone(self) -> None:
-        await self._set_up_alone()
+    async def _evaluate_once(self) -> None:
+        await self._set_up_without_trainer()
         await self._evaluation.make_items()  # before a hook of a subclass reads them
         await self.evaluate()
         if (folder := self._evaluation.folder) is not None:
             self._dumps.put_numbers(folder / METRICS)
         await self.wandb_log({})
 
-    async def _set_up_alone(self) -> None:
+    async def _set_up_without_trainer(self) -> None:
         await self.setup()
         await self._start_wandb(self.config.wandb_name or self.name)
 

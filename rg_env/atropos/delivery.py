@@ -176,7 +176,7 @@ class GroupSender:
         self._sending = asyncio.Lock()
 
     async def take(self, group: Group) -> None:
-        """Have the hook send the group, which is for the trainer."""
+        """Send the group by the framework's method, or keep it on disk."""
         try:
             await self._env._send_scored_data_to_api(group.data)
         except asyncio.CancelledError:
@@ -232,7 +232,7 @@ class GroupSender:
             # its trainer has registered, it ignores the trainer from then on.
             try:
                 await session.read_status()
-            except ApiError as error:  # without its status: no fault of the group
+            except ApiError as error:  # without a status: the group is not at fault
                 raise ApiError(f"the status: {error}") from error
             # The body has the old number; the next try encodes the new one.
             if env_id != session.env_id:

@@ -114,7 +114,7 @@ class Evaluation:
         items = env.test_items_with_scorers
         self._digest = await in_thread(self._digest_of, items)
         is_command = env.process_mode
-        if is_command:  # a training goes on, whatever its evaluation
+        if is_command:  # a training goes on without its evaluation
             prompts = [self._with_messages(item)[0] for item in items]
             await env._prompts.check_evaluation(prompts, env.eval_limit_tokens)
         async with self._files(items) as files:
@@ -208,7 +208,7 @@ class Evaluation:
         return row
 
     def _not_used(self) -> Iterator[Row]:
-        """Return the lines of the evaluation items that could not be made."""
+        """Yield a line for each evaluation item that could not be made."""
         if self.env._items is None:
             return
         for item, reason in self.env._items.evaluation.missing:
