@@ -266,7 +266,9 @@ async def check_items(pool: WorkerPool, of_run: object) -> None:
     """Raise the errors of `prepare_items` for wrong settings, before anything else."""
     library = await read_library(pool)
     with in_section("env."):
-        await prepare_stream(pool, library, StreamSettings.of(of_run), Feedback(0.5))
+        await prepare_stream(
+            pool, library, StreamSettings.from_config(of_run), Feedback(0.5)
+        )
 
 
 async def prepare_items(
@@ -280,7 +282,7 @@ async def prepare_items(
         SettingError: A name or parameter does not exist.
         LibraryError: reasoning-gym cannot be used.
     """
-    settings = StreamSettings.of(of_run)
+    settings = StreamSettings.from_config(of_run)
     library = await read_library(pool)
     logger.info(
         "reasoning-gym %s from %s: %d tasks",

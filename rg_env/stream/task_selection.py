@@ -83,7 +83,7 @@ class StreamSettings:
         return training_seeds(self.seed, index, in_turn=self.task_choice == "in_turn")
 
     @staticmethod
-    def of(settings: object) -> StreamSettings:
+    def from_config(settings: object) -> StreamSettings:
         """Take these settings from all settings of a run."""
         names = (field.name for field in dataclasses.fields(StreamSettings))
         return StreamSettings(**{name: getattr(settings, name) for name in names})

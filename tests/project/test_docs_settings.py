@@ -57,7 +57,9 @@ def test_every_yaml_example_is_accepted(path):
 
 
 def test_the_example_of_choosing_tasks_is_accepted_by_the_library():
-    settings = StreamSettings.of(built(ROOT / "examples" / "choose_tasks.yaml")[0])
+    settings = StreamSettings.from_config(
+        built(ROOT / "examples" / "choose_tasks.yaml")[0]
+    )
     choices = build_selection(registry.describe(), settings)
     given = [(choice.task, choice.params) for choice in choices]
     assert registry.rejected_params(given) is None
