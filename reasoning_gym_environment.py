@@ -379,7 +379,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         await self._evaluation.make_items()  # before a hook of a subclass reads them
         await self.evaluate()
         if (folder := self._evaluation.folder) is not None:
-            self._dumps.put_numbers(folder / METRICS)
+            self._dumps.set_metrics_path(folder / METRICS)
         await self.wandb_log({})
 
     async def _set_up_without_trainer(self) -> None:

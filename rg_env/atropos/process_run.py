@@ -44,7 +44,7 @@ class Processing:
         """
         env = self._env
         await self._continue_rows()
-        env._dumps.put_numbers(metrics_beside(env.jsonl_writer.path))
+        env._dumps.set_metrics_path(metrics_beside(env.jsonl_writer.path))
         if self._is_short:
             await self._write_rows()
         if self._is_short:

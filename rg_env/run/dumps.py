@@ -187,7 +187,7 @@ class Dumps:
         self.unsent = DumpWriter(self, f"{name}_UNSENT_rollouts", 50, "unsent")
         self._writers = [self.saved, self.failed, self.unsent]
 
-    def put_numbers(self, path: Path) -> None:
+    def set_metrics_path(self, path: Path) -> None:
         """Write the numbers elsewhere; before the first ones are written."""
         self._numbers = LineFile(path)
 
