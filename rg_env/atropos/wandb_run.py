@@ -124,7 +124,7 @@ class Reporting(BaseEnv):
         finally:
             if self._kind:  # only a command has a metrics file
                 alarms = self.metrics.alarms.news()
-                self._dumps.note_numbers(self.curr_step, self._kind, metrics, alarms)
+                self._dumps.write_metrics(self.curr_step, self._kind, metrics, alarms)
 
     def _events(self) -> dict[str, int]:
         """Return the events that the other objects of the run have counted so far."""

@@ -216,7 +216,7 @@ class Dumps:
         line = {"item_id": group.get("task"), "unsent_because": reason, **group}
         await self._run(self.unsent.write, line)
 
-    def note_numbers(
+    def write_metrics(
         self, step: int, kind: str, values: Mapping[str, Any], alarms: Sequence[Any]
     ) -> None:
         """Have the numbers of a log written, see `line_of`; this waits for no disk."""

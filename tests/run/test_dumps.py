@@ -275,10 +275,10 @@ def test_every_log_is_a_line_of_the_file_of_the_run_and_waits_for_no_disk(
     async def run():
         dumps = Dumps(env_config(data_dumps_dir=str(tmp_path), dump_metrics=is_kept))
         for step in range(3):
-            dumps.note_numbers(step, "serve", {"train/mean_score": 0.5}, [])
+            dumps.write_metrics(step, "serve", {"train/mean_score": 0.5}, [])
         hangs.set()
         await dumps.close()
-        dumps.note_numbers(3, "serve", {}, [])
+        dumps.write_metrics(3, "serve", {}, [])
         return dumps.run_uuid
 
     expected = {f"{asyncio.run(run())}_metrics.jsonl": [0, 1, 2]} if is_kept else {}
