@@ -107,7 +107,7 @@ class Reporting(BaseEnv):
         """
         for name, count in self._events().items():
             self.metrics.events[name] = count  # `Counter.update` would add them
-        metrics = {**(wandb_metrics or {}), **self.metrics.numbers()}
+        metrics = {**(wandb_metrics or {}), **self.metrics.metrics()}
         if self._feedback.moves_something:
             stats = self.get_curriculum_stats()
             curves = stats.keys() - {"curriculum_mode", "task_details"}

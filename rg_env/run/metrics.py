@@ -167,7 +167,7 @@ class Metrics(_Counters):
         """Mean score of all rollouts scored, in [0, 1]; 0 before the first."""
         return self._score_sum / (self.outcomes.total() or 1)
 
-    def numbers(self) -> dict[str, float]:
+    def metrics(self) -> dict[str, float]:
         """Return the totals, and shares and means since the last call."""
         self.values["train/percent_correct"] = self.correct_since_log
         self.correct_since_log = []

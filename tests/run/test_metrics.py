@@ -34,7 +34,7 @@ def take(metrics, *groups):
 
 def numbers(metrics):
     """Return the numbers, without the counts of alarms."""
-    found = metrics.numbers()
+    found = metrics.metrics()
     return {name: n for name, n in found.items() if not name.startswith("alarms/")}
 
 
