@@ -14,7 +14,7 @@ from rg_env.library.installed_library import shared_pool
 from rg_env.reward.extraction import Extraction
 from rg_env.reward.score import Score, as_unit, outcome_of
 from rg_env.run.group import Group, Rollout, has_variance
-from rg_env.stream.completion_scores import extract_in_time
+from rg_env.stream.completion_scores import extract_answers
 from rg_env.stream.curriculum import Feedback
 from rg_env.stream.group_scorer import GroupScorer
 from rg_env.workers.worker_pool import WorkerPool
@@ -90,7 +90,7 @@ class GroupRewards:
             answers = await asyncio.to_thread(lambda: [*map(extract, texts)])
             return [Extraction(a, "no_answer" if a is None else None) for a in answers]
         opened = [each.get("thinking_open", False) for each in completions]
-        return await extract_in_time(texts, opened, self.config.answer_format)
+        return await extract_answers(texts, opened, self.config.answer_format)
 
     async def _score_answers(self, group: Group, answers: list[str]) -> list[Score]:
         dataset = group.dataset

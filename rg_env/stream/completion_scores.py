@@ -67,7 +67,7 @@ def _extracted(
     ]
 
 
-async def extract_in_time(
+async def extract_answers(
     texts: Sequence[str],
     thinking_open: Sequence[bool],
     answer_format: AnswerFormat = "tags",
@@ -131,7 +131,7 @@ async def score_async(
     """Do the same as `score` in an event loop, which is never blocked."""
     texts = _texts(item, completions)
     opened = [thinking_open] * len(texts)
-    extractions = await extract_in_time(texts, opened, item.answer_format)
+    extractions = await extract_answers(texts, opened, item.answer_format)
     return await _results(shared_pool(item.task_modules), item, extractions)
 
 
