@@ -23,7 +23,7 @@ from rg_env.executor import in_thread
 from rg_env.group_encoding import encode_groups
 from rg_env.inference.connection import sampling_extra_of
 from rg_env.run.dumps import Dumps
-from rg_env.run.group import Ending, Group, has_variance, listed, rollouts_in
+from rg_env.run.group import Ending, Group, has_variance, groups_in, rollouts_in
 from rg_env.run.group_loop import Refused
 
 logger = logging.getLogger(__name__)
@@ -119,7 +119,7 @@ async def check(env: BaseEnv, group: Group, limit_tokens: int) -> None:
         Refused: Nothing is left.
     """
     passed = []
-    for data in listed(group.data):
+    for data in groups_in(group.data):
         fault = _fault_of(env, data, group.is_for_trainer, limit_tokens)
         if fault is not None:
             logger.warning("a group is not sent: %s", fault)
@@ -187,10 +187,10 @@ class GroupSender:
             logger.error("a group was not sent: %s", error)
         else:
             group.end(Ending.SENT, rollouts_in(group.data))
-        self._env.items_sent_this_step += len(listed(group.data))
+        self._env.items_sent_this_step += len(groups_in(group.data))
 
     async def _keep_unsent(self, group: Group, reason: str) -> None:
-        for data in listed(group.data):
+        for data in groups_in(group.data):
             await self._dumps.keep_unsent(data, reason)
         group.end(Ending.UNSENT, rollouts_in(group.data))
 
@@ -216,7 +216,7 @@ class GroupSender:
                 faults = 0
             return refusals < SEND_TRIES_IF_REFUSED and faults < SEND_TRIES_IF_FAULTY
 
-        await self._session.retry(lambda: self._request(listed(groups)), may_retry)
+        await self._session.retry(lambda: self._request(groups_in(groups)), may_retry)
 
     async def _request(self, groups: list[dict[str, Any]]) -> None:
         """Send groups in one request.

@@ -28,7 +28,7 @@ from atroposlib.envs.base import BaseEnv, ScoredDataGroup
 from rg_env.atropos.delivery import GroupSender, check
 from rg_env.atropos.model import Completions, ItemPrompts
 from rg_env.atropos.rewards import GroupRewards
-from rg_env.run.group import Ending, Group, Ledger, listed, rollouts_in
+from rg_env.run.group import Ending, Group, Ledger, groups_in, rollouts_in
 from rg_env.run.group_loop import Lost, Part, Refused, Run
 from rg_env.run.metrics import Metrics
 from rg_env.stream.group_scorer import ScoringUnavailableError
@@ -175,7 +175,7 @@ class Hooks(BaseEnv):
             await self.jsonl_writer.take(group)
         if do_send_to_api:
             await self._sender.take(group)
-        for data in listed(group.data):
+        for data in groups_in(group.data):
             await self.add_rollouts_for_wandb(data, group.item)
 
     async def rollout_and_score_eval(self, test_data_tuple: Any) -> float:

@@ -246,7 +246,7 @@ class Group:
         }
 
 
-def listed(data: Any) -> list[dict[str, Any]]:
+def groups_in(data: Any) -> list[dict[str, Any]]:
     """Return one group's data, or that of several of which some may be None."""
     several = data if isinstance(data, list) else [data]
     return [one for one in several if one is not None]
@@ -254,7 +254,7 @@ def listed(data: Any) -> list[dict[str, Any]]:
 
 def rollouts_in(data: Any) -> int:
     """Return the number of rollouts in the data of a group, of several, or of None."""
-    return sum(len(one["tokens"]) for one in listed(data) if one)
+    return sum(len(one["tokens"]) for one in groups_in(data) if one)
 
 
 def is_worth_keeping(scores: Sequence[float], threshold: float) -> bool:
