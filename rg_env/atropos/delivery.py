@@ -23,7 +23,7 @@ from rg_env.executor import in_thread
 from rg_env.group_encoding import encode_groups
 from rg_env.inference.connection import sampling_extra_of
 from rg_env.run.dumps import Dumps
-from rg_env.run.group import Ending, Group, has_variance, groups_in, rollouts_in
+from rg_env.run.group import Ending, Group, has_variance, groups_in, count_rollouts
 from rg_env.run.group_loop import Refused
 
 logger = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ async def check(env: BaseEnv, group: Group, limit_tokens: int) -> None:
         fault = _fault_of(env, data, group.is_for_trainer, limit_tokens)
         if fault is not None:
             logger.warning("a group is not sent: %s", fault)
-            group.end(Ending.DISCARDED, rollouts_in(data))
+            group.end(Ending.DISCARDED, count_rollouts(data))
             continue
         if env.config.include_messages and data.get("messages") is None:
             await _add_messages(data, env.tokenizer.decode)
@@ -186,13 +186,13 @@ class GroupSender:
             await self._keep_unsent(group, str(error))
             logger.error("a group was not sent: %s", error)
         else:
-            group.end(Ending.SENT, rollouts_in(group.data))
+            group.end(Ending.SENT, count_rollouts(group.data))
         self._env.items_sent_this_step += len(groups_in(group.data))
 
     async def _keep_unsent(self, group: Group, reason: str) -> None:
         for data in groups_in(group.data):
             await self._dumps.keep_unsent(data, reason)
-        group.end(Ending.UNSENT, rollouts_in(group.data))
+        group.end(Ending.UNSENT, count_rollouts(group.data))
 
     async def send(self, groups: Any) -> None:
         """Send a group, or several, as the API takes them.

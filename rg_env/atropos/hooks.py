@@ -28,7 +28,7 @@ from atroposlib.envs.base import BaseEnv, ScoredDataGroup
 from rg_env.atropos.delivery import GroupSender, check
 from rg_env.atropos.model import Completions, ItemPrompts
 from rg_env.atropos.rewards import GroupRewards
-from rg_env.run.group import Ending, Group, Ledger, groups_in, rollouts_in
+from rg_env.run.group import Ending, Group, Ledger, groups_in, count_rollouts
 from rg_env.run.group_loop import Lost, Part, Refused, Run
 from rg_env.run.metrics import Metrics
 from rg_env.stream.group_scorer import ScoringUnavailableError
@@ -80,7 +80,7 @@ class Hooks(BaseEnv):
 
     def _group_for(self, item: Any = None, data: Any = None) -> Group:
         """Return the group that a part works on, or a new one outside of a run."""
-        in_flight = rollouts_in(data)
+        in_flight = count_rollouts(data)
         return group_at_work.get() or Group(item, self.ledger, in_flight=in_flight)
 
     async def get_next_item(self) -> HookItem:

@@ -170,7 +170,7 @@ class Group:
     def keep(self, data: Any) -> None:
         """Take over the data of a hook; rollouts that it added count as queried."""
         self.data = data or None  # an empty list is no data either
-        self.query(max(0, rollouts_in(data) - self.in_flight))
+        self.query(max(0, count_rollouts(data) - self.in_flight))
 
     def end(self, ending: Ending, rollouts: int | None = None) -> None:
         """Count the ending of some of its rollouts in flight, or of all of them.
@@ -252,7 +252,7 @@ def groups_in(data: Any) -> list[dict[str, Any]]:
     return [one for one in several if one is not None]
 
 
-def rollouts_in(data: Any) -> int:
+def count_rollouts(data: Any) -> int:
     """Return the number of rollouts in the data of a group, of several, or of None."""
     return sum(len(one["tokens"]) for one in groups_in(data) if one)
 
