@@ -159,7 +159,7 @@ class Evaluation:
             Group(
                 self._with_messages(items[index // per_item]),
                 first=index % per_item,
-                known=index,
+                source_info=index,
             )
             for index in files.missing
         )
