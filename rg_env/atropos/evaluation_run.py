@@ -158,7 +158,7 @@ class Evaluation:
         groups = (
             Group(
                 self._with_messages(items[index // per_item]),
-                first=index % per_item,
+                first_index=index % per_item,
                 source_info=index,
             )
             for index in files.missing

@@ -164,7 +164,9 @@ class Completions:
         item = group.item if item is None else item
         group.query(self.prompts.sampling(self.split)["n"])
         try:
-            group.completions = await self.query(item, group.on_reply, group.first)
+            group.completions = await self.query(
+                item, group.on_reply, group.first_index
+            )
             group.on_reply()  # the client of a subclass may not have called it
         except RequestFailedError as error:
             # An outage is not the item's fault, so it does not cost a try.

@@ -124,7 +124,7 @@ class Group:
     Attributes:
         item: (messages, entry, dataset), or the item of a subclass.
         tries: How often groups of this item were lost before.
-        first: Number of its first completion, among all of its item.
+        first_index: Number of its first completion, among all of its item.
         source_info: Facts that its source passes on to the sinks.
         completions: A dict for each, as the hook `score` takes it, shape (G,).
         entry, dataset: Those of the item that was completed.
@@ -138,7 +138,7 @@ class Group:
     item: Any = None
     ledger: Ledger = dataclasses.field(default_factory=Ledger)
     tries: int = 0
-    first: int = 0
+    first_index: int = 0
     source_info: Any = None
     completions: Sequence[Mapping[str, Any]] = ()
     entry: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -155,7 +155,9 @@ class Group:
 
     def next_try(self) -> Group:
         """Return a new group of its item."""
-        return Group(self.item, self.ledger, self.tries, self.first, self.source_info)
+        return Group(
+            self.item, self.ledger, self.tries, self.first_index, self.source_info
+        )
 
     @property
     def is_delivered(self) -> bool:

@@ -213,10 +213,10 @@ def test_a_group_that_is_cancelled_ends_and_its_item_is_sampled_again(
 
 
 def test_a_group_keeps_what_its_source_knows_of_it_when_it_is_tried_again():
-    group = Group("a", first=3, source_info="place")
+    group = Group("a", first_index=3, source_info="place")
     group.rollouts, group.data = [Rollout()], {}
     again = group.next_try()
-    assert (again.item, again.first, again.source_info) == ("a", 3, "place")
+    assert (again.item, again.first_index, again.source_info) == ("a", 3, "place")
     assert (again.rollouts, again.data) == ((), None)
 
 
