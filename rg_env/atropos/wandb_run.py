@@ -123,7 +123,7 @@ class Reporting(BaseEnv):
             await super().wandb_log(metrics)  # which adds more to them
         finally:
             if self._kind:  # only a command has a metrics file
-                alarms = self.metrics.alarms.news()
+                alarms = self.metrics.alarms.new_rows()
                 self._dumps.write_metrics(self.curr_step, self._kind, metrics, alarms)
 
     def _events(self) -> dict[str, int]:

@@ -184,7 +184,7 @@ class Alarms:
             of_kind = f"(alarm {count} of this kind)"
             self._on_alarm(f"alarm {name}: {place}: {sentence} {of_kind}")
 
-    def news(self) -> list[list[Any]]:
+    def new_rows(self) -> list[list[Any]]:
         """Return a row for each alarm and task that rang, the commonest first.
 
         Its name, its task, how often it rang, and its newest sentence; [] if none has

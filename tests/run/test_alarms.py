@@ -75,11 +75,11 @@ def test_none_rings_for_a_healthy_policy(tasks):
 
 def test_one_answer_that_is_rewarded_in_every_question_rings():
     alarms, lines = watched(gamed(WINDOW, "0"))
-    ((name, task, count, sentence),) = alarms.news()
+    ((name, task, count, sentence),) = alarms.new_rows()
     assert (name, task, count) == ("repeated_answer", "gcd", 1)
     assert "the answer '0' was rewarded in" in sentence
     assert len(lines) == 1 and sentence in lines[0]
-    assert alarms.news() == []  # until one rings again
+    assert alarms.new_rows() == []  # until one rings again
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_task_without_variance_rings():
 )
 def test_trouble_of_the_scorer_rings(outcome, name):
     alarms, _ = watched(simulated(7, 300, TASKS[:4], outcome, 0.1))
-    assert {row[:2] for row in map(tuple, alarms.news())} == {
+    assert {row[:2] for row in map(tuple, alarms.new_rows())} == {
         (name, place) for place in [*TASKS[:4], ALL]
     }
 
