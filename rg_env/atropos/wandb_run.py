@@ -108,7 +108,7 @@ class Reporting(BaseEnv):
         for name, count in self._events().items():
             self.metrics.events[name] = count  # `Counter.update` would add them
         metrics = {**(wandb_metrics or {}), **self.metrics.metrics()}
-        if self._feedback.moves_something:
+        if self._feedback.has_effect:
             stats = self.get_curriculum_stats()
             curves = stats.keys() - {"curriculum_mode", "task_details"}
             metrics |= {f"curriculum/{name}": stats[name] for name in curves}

@@ -277,7 +277,7 @@ class Feedback:
         self.changes = 0
 
     @property
-    def moves_something(self) -> bool:
+    def has_effect(self) -> bool:
         """Whether results change any level or weight."""
         return bool(self.moving) or self.adaptive is not None
 

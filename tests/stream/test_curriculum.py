@@ -207,7 +207,7 @@ def test_a_group_without_variance_lowers_its_weight_and_moves_no_level_that_is_c
     assert taken == [None] * MIN_GROUPS
     assert followed.progress.group_counts == {"gcd": MIN_GROUPS}
     assert followed.adaptive.weight_of("gcd") < followed.adaptive.weight_of("maze")
-    assert followed.moves_something and not feedback().moves_something
+    assert followed.has_effect and not feedback().moves_something
 
 
 # -- adaptive weights ------------------------------------------------------------------
