@@ -118,7 +118,7 @@ class Hooks(BaseEnv):
         except (Lost, ScoringUnavailableError) as error:
             ending = error.ending if isinstance(error, Lost) else Ending.UNSCORED
             group.end(ending, self.config.group_size)
-            return None, [item] if self._run.may_retry(group, error) else []
+            return None, [item] if self._run.use_try(group, error) else []
         if data is None:
             group.end(Ending.ZERO_VARIANCE, self.config.group_size)
         return data, []

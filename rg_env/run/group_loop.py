@@ -139,7 +139,7 @@ class Run:
         if self.score is not None:
             await self.score(group)
 
-    def may_retry(self, group: Group, why: Exception) -> bool:
+    def use_try(self, group: Group, why: Exception) -> bool:
         """Count a lost try, unless the item is not at fault; say if there is another.
 
         The rollouts are counted as lost at every try.
@@ -148,7 +148,7 @@ class Run:
         return group.tries < self.tries
 
     async def _sample_again(self, group: Group, why: Exception) -> None:
-        if self.may_retry(group, why):
+        if self.use_try(group, why):
             self.backlog.append(group.next_try())
         elif self.on_given_up is not None:
             await self.on_given_up(group, why)
