@@ -227,7 +227,7 @@ async def _item(
         return Item(name, step or {}, seed, level)
 
     maker = ItemMaker(deadline_s=MAKE_DEADLINE_S)
-    return await maker.first_usable(pool, map(attempt, seeds))
+    return await maker.make_first_usable(pool, map(attempt, seeds))
 
 
 async def _values(

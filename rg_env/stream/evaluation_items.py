@@ -309,7 +309,7 @@ class EvaluationItems:
         fault: str | None = None
         for attempts in wanted:
             try:
-                item = await self._maker.first_usable(pool, attempts)
+                item = await self._maker.make_first_usable(pool, attempts)
                 outcomes.append((item, ""))
             except PoolClosedError:
                 raise

@@ -278,7 +278,7 @@ class ItemMaker:
         events: Number of rejected attempts, and of draws that `avoided` left no item.
 
     Example:
-        item = await ItemMaker().first_usable(pool, attempts)
+        item = await ItemMaker().make_first_usable(pool, attempts)
     """
 
     deadline_s: float = MAKING_DEADLINE_S
@@ -287,7 +287,9 @@ class ItemMaker:
     failures: Counter[str] = dataclasses.field(default_factory=Counter)
     events: Counter[str] = dataclasses.field(default_factory=Counter)
 
-    async def first_usable(self, pool: WorkerPool, attempts: Iterable[Item]) -> Item:
+    async def make_first_usable(
+        self, pool: WorkerPool, attempts: Iterable[Item]
+    ) -> Item:
         """Return the first attempt that is not rejected, with its entry.
 
         Raises:
@@ -320,7 +322,7 @@ class ItemMaker:
         if task in self.left_out:
             return None
         try:
-            return await self.first_usable(pool, attempts)
+            return await self.make_first_usable(pool, attempts)
         except AvoidedQuestionError:
             self.events.update(["evaluations_skipped"])
         except NOT_MADE as error:

@@ -148,7 +148,7 @@ async def test_lost_workers_leave_no_task_of_the_library_out(monkeypatch):
     async def lost(*args, **how):
         raise WorkerLostError("5 workers ended")
 
-    monkeypatch.setattr(ItemMaker, "first_usable", lost)
+    monkeypatch.setattr(ItemMaker, "make_first_usable", lost)
     names = ["gcd", "a task of a user"]
     wanted = {name: [[Item(name)]] for name in names}
     evaluation = EvaluationItems(None, stream(), wanted, wanted)
