@@ -96,7 +96,7 @@ class Checkpoints:
     """The checkpoints and the ledger of one environment; files from `begin` on.
 
     `beside_dumps` says that the state is kept there, as the trainer saves none;
-    `kept_names` are attributes that a subclass' data does not replace.
+    `protected_names` are attributes that a subclass' data does not replace.
     """
 
     def __init__(self, env: Any, dumps: Dumps, feedback: Feedback) -> None:
@@ -108,7 +108,7 @@ class Checkpoints:
         self._is_begun = False
         self._saved_s = -math.inf
         self.beside_dumps = False
-        self.kept_names: Collection[str] = ()
+        self.protected_names: Collection[str] = ()
         self.ledger = Ledger()
 
     @property
@@ -260,7 +260,7 @@ class Checkpoints:
             logger.warning("not continued: %s", error)
             return
         for name, value in own.items():
-            if name not in self.kept_names:
+            if name not in self.protected_names:
                 setattr(self._env, name, value)
         self._continue_ledger()
         logger.info("continuing from %s at item %d", source, self._env.iter)
