@@ -194,7 +194,7 @@ class Serving(Hooks):
             return
         if crosses_multiple(self.config.steps_per_eval, self.curr_step, now):
             self._start_evaluation()
-        self._checkpoints.take_step(self.curr_step, now)
+        self._checkpoints.save_if_due(self.curr_step, now)
         self.curr_step = now
         await self._log_if_enough_was_sent()
 

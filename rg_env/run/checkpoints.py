@@ -187,7 +187,7 @@ class Checkpoints:
         except OSError as error:
             logger.error("the checkpoint of step %d is not saved: %s", step, error)
 
-    def take_step(self, before: int, now: int) -> None:
+    def save_if_due(self, before: int, now: int) -> None:
         """Save where the steps in (before, now] ask for it."""
         interval = self._env.checkpoint_interval
         if crosses_multiple(interval, before, now):
