@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 VERSION = 2
 
-SAVE_EVERY_S = 10.0  # at least, where the trainer names no interval
+MIN_SAVE_INTERVAL_S = 10.0  # at least, where the trainer names no interval
 
 
 class BadCheckpointError(SettingError):
@@ -192,7 +192,10 @@ class Checkpoints:
         interval = self._env.checkpoint_interval
         if crosses_multiple(interval, before, now):
             self.save(now - now % interval)
-        elif self.beside_dumps and time.monotonic() - self._saved_s >= SAVE_EVERY_S:
+        elif (
+            self.beside_dumps
+            and time.monotonic() - self._saved_s >= MIN_SAVE_INTERVAL_S
+        ):
             self.save(now)
 
     def parts(self) -> dict[str, Any]:

@@ -137,7 +137,7 @@ async def beside_dumps(api, folder, is_killed=False, seed=7):
 async def test_a_run_whose_trainer_saves_nothing_goes_on_beside_its_dumps(
     tmp_path, api_url, logged, monkeypatch
 ):
-    monkeypatch.setattr(checkpoints, "SAVE_EVERY_S", 0.0)
+    monkeypatch.setattr(checkpoints, "MIN_SAVE_INTERVAL_S", 0.0)
     runs = []
     for is_killed in (False, True, False):
         asked = completions_of(monkeypatch)
