@@ -104,7 +104,7 @@ class Evaluation:
         making = self.env._items.evaluation
         title = "making evaluation items"
         with WorkProgress(title, making.total, "items", making.done) as progress:
-            await making.finished(lambda number: progress.advance(by=number))
+            await making.check_all(lambda number: progress.advance(by=number))
 
     async def run(self) -> None:
         """Query all evaluation items; save, print and log the results."""

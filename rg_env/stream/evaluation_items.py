@@ -270,7 +270,7 @@ class EvaluationItems:
         # This caller may be cancelled while others wait for the same check.
         await asyncio.shield(self._checks[task])
 
-    async def finished(
+    async def check_all(
         self, on_done: Callable[[int], object] = lambda number: None
     ) -> list[Item]:
         """Check all tasks and return the evaluation items.

@@ -127,7 +127,7 @@ async def test_an_item_knows_how_it_was_made_and_a_task_that_makes_none_is_left_
     sampled = Stream(choices, StreamSettings(scoring_deadline_s=3.5))
     wanted, names = wanted_items(sampled)
     evaluation = EvaluationItems(pool, sampled, wanted, names)
-    (item,) = await evaluation.finished()
+    (item,) = await evaluation.check_all()
     assert dataclasses.replace(item, digest="") == wanted["lcm"][0][0]
     assert (item.split, item.index, item.deadline_s) == ("evaluation", 0, 3.5)
     ((missing, reason),) = evaluation.missing
@@ -152,6 +152,6 @@ async def test_lost_workers_leave_no_task_of_the_library_out(monkeypatch):
     names = ["gcd", "a task of a user"]
     wanted = {name: [[Item(name)]] for name in names}
     evaluation = EvaluationItems(None, stream(), wanted, wanted)
-    assert await evaluation.finished() == []
+    assert await evaluation.check_all() == []
     assert [item.task for item, _ in evaluation.missing] == names
     assert evaluation.left_out == {names[1]: "5 workers ended"}
