@@ -103,7 +103,7 @@ class OldNames:
         The first read after `setup` waits until they are made.
         """
         if self._items is not None and not self._lists_test_items:
-            items = self._items.evaluation.items_now()
+            items = self._items.evaluation.wait_for_items()
             self._test_items += [(item.entry, item) for item in items]
             self._lists_test_items = True
         return self._test_items

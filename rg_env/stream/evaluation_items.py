@@ -245,7 +245,7 @@ class EvaluationItems:
             if task in self._evaluated:
                 yield from self._outcomes.get(task, ())
 
-    def items_now(self) -> list[Item]:
+    def wait_for_items(self) -> list[Item]:
         """Return the evaluation items, after waiting for them without an event loop."""
         for task in self._evaluated:
             if task not in self._outcomes:
@@ -330,7 +330,7 @@ class EvaluationItems:
                 rules=one.rules,
                 deadline_s=one.deadline_s,
             )
-        if task in self._outcomes:  # meanwhile, by `items_now` or before it
+        if task in self._outcomes:  # meanwhile, by `wait_for_items` or before it
             return
         if fault is not None:
             logger.warning("task %s is left out: %s", task, fault)
