@@ -240,7 +240,7 @@ class HookParts:
 
 
 def _keep(group: Group, data: Any) -> None:
-    group.keep(data)
+    group.set_data(data)
     if group.data is None:
         raise Refused(Ending.DISCARDED)
 

@@ -169,7 +169,7 @@ class Group:
         self.in_flight += rollouts
         self.ledger.query(rollouts)
 
-    def keep(self, data: Any) -> None:
+    def set_data(self, data: Any) -> None:
         """Take over the data of a hook; rollouts that it added count as queried."""
         self.data = data or None  # an empty list is no data either
         self.query(max(0, count_rollouts(data) - self.in_flight))
