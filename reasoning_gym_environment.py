@@ -189,7 +189,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
             self.config.tokenizer_name = start_checks.NO_TOKENIZER
         self._build_collaborators(servers[0])
         names = {*dir(ReasoningGymEnv), *vars(self)}
-        self._checkpoints.protected_names = names - names_of_subclass
+        self._protected_names = names - names_of_subclass
 
     def _build_collaborators(self, server: APIServerConfig) -> None:
         """Build the objects that the environment works with, in order of dependency."""
@@ -394,4 +394,6 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
 
     def load_checkpoint(self) -> None:
         """Continue from the newest checkpoint; see `Checkpoints.restore`."""
-        self._checkpoints.restore()
+        for name, value in self._checkpoints.restore().items():
+            if name not in self._protected_names:
+                setattr(self, name, value)

@@ -51,10 +51,10 @@ class _LedgerState(msgspec.Struct):
 class Ledger:
     """Counts the rollouts that were queried, and their outcomes by word.
 
-    `keep` is told of the ledger, as plain values, at every change.
+    `on_change` is called with the ledger, as plain values, at every change.
     """
 
-    keep: Callable[[dict[str, Any]], None] | None = None
+    on_change: Callable[[dict[str, Any]], None] | None = None
 
     def __init__(self) -> None:
         self.queried = 0
@@ -69,18 +69,18 @@ class Ledger:
         """Count rollouts that are being queried."""
         if rollouts:
             self.queried += rollouts
-            self.tell()
+            self.notify()
 
     def settle(self, ending: Ending, rollouts: int) -> None:
         """Count how rollouts that were queried have ended."""
         if rollouts:
             self.outcomes[ending.value] += rollouts
-            self.tell()
+            self.notify()
 
-    def tell(self) -> None:
-        """Tell the ledger to the one who keeps it."""
-        if self.keep is not None:
-            self.keep({"queried": self.queried, "outcomes": dict(self.outcomes)})
+    def notify(self) -> None:
+        """Call `on_change`."""
+        if self.on_change is not None:
+            self.on_change({"queried": self.queried, "outcomes": dict(self.outcomes)})
 
     def __str__(self) -> str:  # the line of the log
         outcomes = ", ".join(f"{n} {word}" for word, n in self.outcomes.most_common())
@@ -95,7 +95,7 @@ class Ledger:
         new = msgspec.convert(state, _LedgerState)
         self.queried = new.queried
         self.outcomes = Counter(new.outcomes)
-        self.tell()
+        self.notify()
 
 
 # -- a group ---------------------------------------------------------------------------

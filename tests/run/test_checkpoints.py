@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rg_env.run.checkpoints import BadCheckpointError, Checkpoints, load, newest
+from rg_env.run.checkpoints import BadCheckpointError, Checkpoints, find_newest, load
 from tests.support.processes import files_end_at
 
 
@@ -24,14 +24,17 @@ class OfPart(Checkpoints):
     """The checkpoints of an environment whose state is one value."""
 
     def __init__(self, folder):
-        config = SimpleNamespace(wandb_name="rg", num_shards=1, stream_settings={})
-        env = SimpleNamespace(checkpoint_dir=str(folder), config=config, _items=None)
+        config = SimpleNamespace(wandb_name="rg", num_shards=1)
+        env = SimpleNamespace(checkpoint_dir=str(folder), config=config)
         super().__init__(env, None, None)
         self.part = Part(1)
         env.curr_step, env.save_checkpoint = 4, lambda step: self.write(step, {})
 
     def parts(self):
         return {"a": self.part}
+
+    def _settings(self):
+        return {}
 
 
 @pytest.fixture
@@ -42,7 +45,7 @@ def saves(tmp_path):
 
 
 def value_of(saves):
-    return json.loads((saves.folder / "step-4.json").read_bytes())["a"]["value"]
+    return json.loads((saves.hold_folder() / "step-4.json").read_bytes())["a"]["value"]
 
 
 # -- a write ---------------------------------------------------------------------------
@@ -56,7 +59,7 @@ def test_a_full_disk_keeps_the_old_checkpoint_and_the_next_leaves_nothing_else(s
     saves.part.value = 2
     saves.write(4, {})
     assert value_of(saves) == 2
-    assert {path.name for path in saves.folder.iterdir()} == {
+    assert {path.name for path in saves.hold_folder().iterdir()} == {
         "step-4.json",
         "ledger.json",
     }
@@ -68,16 +71,16 @@ def test_a_full_disk_keeps_the_old_checkpoint_and_the_next_leaves_nothing_else(s
 def test_the_newest_step_is_found_by_number_and_not_by_name(saves):
     for step in (9, 10, 30):
         saves.write(step, {})
-    (saves.folder / "step-x.json").write_text("")
-    assert newest(saves.folder, 29) == saves.folder / "step-10.json"
-    assert newest(saves.folder, 8) is None
+    (saves.hold_folder() / "step-x.json").write_text("")
+    assert find_newest(saves.hold_folder(), 29) == saves.hold_folder() / "step-10.json"
+    assert find_newest(saves.hold_folder(), 8) is None
 
 
 def test_a_folder_that_a_living_instance_holds_is_left_to_it(saves, tmp_path):
     second = OfPart(tmp_path)
-    assert (saves.folder.name, second.folder.name) == ("rg", "rg.1")
+    assert (saves.hold_folder().name, second.hold_folder().name) == ("rg", "rg.1")
     saves.release()
-    assert OfPart(tmp_path).folder == saves.folder
+    assert OfPart(tmp_path).hold_folder() == saves.hold_folder()
     second.release()
 
 
@@ -124,5 +127,5 @@ def test_a_shorter_ledger_leaves_nothing_of_a_longer_one(saves):
     saves.begin()
     for queried in (10**9, 1):
         saves.ledger.load_state_dict({"queried": queried, "outcomes": {}})
-    ledger = json.loads((saves.folder / "ledger.json").read_bytes())
+    ledger = json.loads((saves.hold_folder() / "ledger.json").read_bytes())
     assert ledger == {"queried": 1, "outcomes": {}}
