@@ -172,7 +172,7 @@ class Evaluation:
             complete=self.model.complete,
             score=self.reward.score,
             sinks=[files.take],
-            tries=1,
+            max_tries=1,
             fatal=(Exception,),
             on_given_up=files.give_up,
         )

@@ -73,7 +73,7 @@ class Run:
         complete: Counts the queried rollouts of a group, and sets its completions.
         score: Sets the rollouts of a group; None if `complete` does.
         sinks: They take each scored group, in this order.
-        tries: How many groups of one item may be lost before the item is given up.
+        max_tries: How many groups of one item may be lost before the item is given up.
         fatal: Errors of its parts that end the run.
         on_given_up: Called with such a group and why its last try was lost.
         score_within_s: Seconds in which a group has its scores, or is lost.
@@ -86,7 +86,7 @@ class Run:
     score: Part | None
     sinks: Sequence[Part]
     ledger: Ledger = dataclasses.field(default_factory=Ledger)
-    tries: int = ITEM_TRIES
+    max_tries: int = ITEM_TRIES
     fatal: tuple[type[Exception], ...] = (RunStoppedError,)
     on_given_up: Callable[[Group, Exception], Awaitable[None]] | None = None
     score_within_s: float | None = None
@@ -145,7 +145,7 @@ class Run:
         The rollouts are counted as lost at every try.
         """
         group.tries += getattr(why, "is_items_fault", True)
-        return group.tries < self.tries
+        return group.tries < self.max_tries
 
     async def _sample_again(self, group: Group, why: Exception) -> None:
         if self.use_try(group, why):

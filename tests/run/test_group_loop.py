@@ -141,7 +141,7 @@ def test_an_item_that_is_lost_once_is_sampled_before_new_ones():
 
 def test_what_is_not_the_fault_of_an_item_costs_it_no_try():
     outage = Lost(Ending.UNANSWERED, is_items_fault=False)
-    run, last = run_of("a", model=[outage] * 9 + [None], tries=1)
+    run, last = run_of("a", model=[outage] * 9 + [None], max_tries=1)
     asyncio.run(worked_through(run))
     assert last.taken == ["a"]
 
@@ -152,14 +152,14 @@ def test_who_is_told_of_a_group_that_is_given_up_gets_it_with_the_reason():
     async def told(group, why):
         given_up.append((group.item, str(why)))
 
-    run, _ = run_of("ab", model=LOST, tries=2, on_given_up=told)
+    run, _ = run_of("ab", model=LOST, max_tries=2, on_given_up=told)
     asyncio.run(worked_through(run))
     assert given_up == [("a", "no server"), ("b", "no server")]
 
 
 @pytest.mark.parametrize("part", ["model", "reward"])
 def test_a_group_without_scores_in_time_is_lost(part):
-    run, _ = run_of("a", **{part: "hang"}, tries=1, score_within_s=0.01)
+    run, _ = run_of("a", **{part: "hang"}, max_tries=1, score_within_s=0.01)
     asyncio.run(worked_through(run))
     assert outcomes(run) == {"failed": SIZE}
 
