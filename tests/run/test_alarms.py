@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from rg_env.run.alarms import ALL, GOLD_CHARS, OF_TASKS, WINDOW, Alarms
+from rg_env.run.alarms import ALL, GOLD_CHARS, TASK_ALARMS, WINDOW, Alarms
 from rg_env.run.group import Rollout
 from rg_env.stream.completion_scores import Result
 from tests.support.groups import scored
@@ -63,7 +63,7 @@ def watched(groups):
 
 def rung(groups):
     counts = watched(groups)[0].counts
-    assert set(counts) == set(OF_TASKS)
+    assert set(counts) == set(TASK_ALARMS)
     return {name for name, count in counts.items() if count}
 
 
