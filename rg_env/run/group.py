@@ -200,7 +200,7 @@ class Group:
         item = self.dataset
         if not isinstance(item, Item):
             return {}
-        origin = {
+        origin: dict[str, Any] = {
             "split": item.split,
             "index": item.index,
             "seed": item.seed,

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from rg_env.line_file import MAX_WAITING, LineFile, read_groups
-from rg_env.run.dumps import Dumps, DumpWriter, line_of
+from rg_env.run.dumps import Dumps, DumpWriter, metrics_line
 from rg_env.run.group import Rollout
 from tests.support.groups import scored
 from tests.support.parts import GUARD_S, env_config
@@ -251,7 +251,7 @@ def test_a_line_has_the_finite_numbers_and_the_alarms_and_nothing_else():
     }
     alarm = ["no_variance", "gcd", 1, "32 groups", ["'4': 1.0"]]
     head = {"step": 3, "time": "now", "kind": "serve", "model": "m"}
-    assert json.loads(line_of(head, values, [alarm])) == {
+    assert json.loads(metrics_line(head, values, [alarm])) == {
         **head,
         "train/mean_score": 0.5,
         "train/completion_lengths_max": 7,
