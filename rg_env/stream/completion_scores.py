@@ -151,7 +151,7 @@ async def _results(
     scores: list[Score | RunError]
     try:
         # Without an item there is no score, whatever a completion says.
-        entry = await item.entry_from(pool) if extractions else {}
+        entry = await item.get_entry(pool) if extractions else {}
         scorer = GroupScorer(pool, item.deadline_s, item.rules)
         each = iter(await scorer.score_each(item, entry, answers))
         scores = [

@@ -141,7 +141,7 @@ class Curriculum(MutableMapping[str, float]):
         self._bounds: Mapping[str, tuple[float, float]] = {}
         self._tasks: dict[str, _TaskState] = {}
 
-    def limit(self, bounds: Mapping[str, tuple[float, float]]) -> None:
+    def set_bounds(self, bounds: Mapping[str, tuple[float, float]]) -> None:
         """Set the lowest and the highest level of each task."""
         self._bounds = bounds
 
@@ -257,12 +257,12 @@ class Feedback:
         progress: The newest results of each task.
         curriculum: The level of each task.
         adaptive: The factors of the tasks' weights, None where weights are fixed.
-        moving: The tasks whose levels follow their results.
+        moving_tasks: The tasks whose levels follow their results.
         changes: Number of levels moved so far.
 
     Example:
         >>> feedback = Feedback(target_accuracy=0.7)
-        >>> feedback.moving = ["gcd"]
+        >>> feedback.moving_tasks = ["gcd"]
         >>> [str(feedback.take("gcd", 1.0, 0.3, False)) for _ in range(3)][-1]
         'level of gcd: 0.30 -> 0.40 (accuracy 1.00 over 3 groups)'
     """
@@ -273,13 +273,13 @@ class Feedback:
         self.progress = TaskHistory({}, {}, {}, {})
         self.curriculum = Curriculum(target_accuracy)
         self.adaptive = adaptive
-        self.moving: Collection[str] = ()
+        self.moving_tasks: Collection[str] = ()
         self.changes = 0
 
     @property
     def has_effect(self) -> bool:
         """Whether results change any level or weight."""
-        return bool(self.moving) or self.adaptive is not None
+        return bool(self.moving_tasks) or self.adaptive is not None
 
     def take(
         self, task: str, mean_score: float, level: float | None, has_variance: bool
@@ -291,7 +291,7 @@ class Feedback:
         self.progress.record_group(task, mean_score, level, has_variance)
         if self.adaptive is not None:
             self.adaptive.record(task, has_variance)
-        if task not in self.moving:
+        if task not in self.moving_tasks:
             return None
         change = self.curriculum.follow(task, self.progress)
         self.changes += change is not None

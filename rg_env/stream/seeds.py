@@ -100,7 +100,7 @@ def draw_generator(seed: int, index: int) -> random.Random:
     return random.Random(_digest("draw", seed, "train", index))
 
 
-def draw(seed: int, index: int, weights: Sequence[float]) -> tuple[int, float]:
+def draw_weighted(seed: int, index: int, weights: Sequence[float]) -> tuple[int, float]:
     """Return the draw at a global index: a choice, and a place in a range of levels.
 
     Args:
@@ -112,7 +112,7 @@ def draw(seed: int, index: int, weights: Sequence[float]) -> tuple[int, float]:
         The number of the choice, and a number in [0, 1).
 
     Example:
-        >>> draw(42, 0, [1, 2, 3])[0]
+        >>> draw_weighted(42, 0, [1, 2, 3])[0]
         2
     """
     rng = draw_generator(seed, index)

@@ -33,7 +33,11 @@ from rg_env.stream.completion_scores import Result
 from rg_env.stream.curriculum import Count, Feedback, LevelChange
 from rg_env.stream.difficulty import LevelSetting, level_setting
 from rg_env.stream.draws import Stream, prepare_stream
-from rg_env.stream.evaluation_items import evaluation_specs, items_digest, load_preset
+from rg_env.stream.evaluation_items import (
+    evaluation_attempts,
+    items_digest,
+    load_preset,
+)
 from rg_env.stream.item import Item, ItemMaker
 from rg_env.stream.prefetch import (
     LOOKAHEAD,
@@ -253,7 +257,7 @@ class Tasks:
         """
         stream = self._prepared()
         if preset is None:
-            wanted = evaluation_specs(
+            wanted = evaluation_attempts(
                 stream, stream.choices, samples_per_task, seed, level
             )
         else:

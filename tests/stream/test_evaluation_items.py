@@ -12,10 +12,10 @@ from rg_env.stream.difficulty import Difficulty, LevelRule
 from rg_env.stream.draws import Stream
 from rg_env.stream.evaluation_items import (
     EvaluationItems,
-    evaluation_specs,
+    evaluation_attempts,
     items_digest,
     load_preset,
-    wanted_items,
+    plan_evaluation,
 )
 from rg_env.stream.item import Item, ItemMaker
 from rg_env.stream.seeds import MAX_ATTEMPTS
@@ -39,7 +39,7 @@ def test_the_seed_alone_chooses_which_are_evaluated_and_the_others_are_checked()
     def evaluated(number, seed):
         how = {"num_eval_tasks": number, "eval_seed": seed}
         settings = StreamSettings(num_eval_samples_per_task=3, **how)
-        wanted, names = wanted_items(Stream(CHOICES, settings))
+        wanted, names = plan_evaluation(Stream(CHOICES, settings))
         assert list(wanted) == [choice.task for choice in CHOICES]
         assert all(len(wanted[t]) == (3 if t in names else 1) for t in wanted)
         return frozenset(names)
@@ -52,12 +52,12 @@ def test_the_seed_alone_chooses_which_are_evaluated_and_the_others_are_checked()
 
 @pytest.mark.parametrize("mode", ["random", "curriculum"])
 def test_evaluation_keeps_the_defaults_where_levels_move(mode):
-    specs = evaluation_specs(stream(mode), CHOICES, 5, 123)
-    assert specs == evaluation_specs(stream(), CHOICES, 5, 123)
+    specs = evaluation_attempts(stream(mode), CHOICES, 5, 123)
+    assert specs == evaluation_attempts(stream(), CHOICES, 5, 123)
 
 
 def test_no_two_attempts_at_evaluation_items_share_a_seed():
-    specs = evaluation_specs(stream(), CHOICES, 50, 123)
+    specs = evaluation_attempts(stream(), CHOICES, 50, 123)
     seeds = {each.seed for attempts in specs for each in attempts}
     assert len(seeds) == len(CHOICES) * 50 * MAX_ATTEMPTS
 
@@ -65,7 +65,7 @@ def test_no_two_attempts_at_evaluation_items_share_a_seed():
 @pytest.mark.parametrize(("level", "step"), [(None, -1), (0.0, 0)])
 def test_a_level_of_the_evaluation_wins_over_one_that_is_fixed(level, step):
     fixed = stream("fixed", 1.0, 1.0)
-    specs = evaluation_specs(fixed, CHOICES[:2], 1, 123, level=level)
+    specs = evaluation_attempts(fixed, CHOICES[:2], 1, 123, level=level)
     acre, gcd = (attempts[0] for attempts in specs)
     assert gcd.params == SCALES["gcd"].steps[step].params
     assert gcd.level == (1.0 if level is None else level)
@@ -125,7 +125,7 @@ async def test_an_item_knows_how_it_was_made_and_a_task_that_makes_none_is_left_
 ):
     choices = [TaskChoice("gcd", params={"min_numbers": -1}), TaskChoice("lcm")]
     sampled = Stream(choices, StreamSettings(scoring_deadline_s=3.5))
-    wanted, names = wanted_items(sampled)
+    wanted, names = plan_evaluation(sampled)
     evaluation = EvaluationItems(pool, sampled, wanted, names)
     (item,) = await evaluation.check_all()
     assert dataclasses.replace(item, digest="") == wanted["lcm"][0][0]

@@ -62,7 +62,7 @@ def test_a_zero_says_why(pool, task, answer, rules, outcome):
 def test_only_the_answer_that_hangs_or_ends_its_worker_loses_its_score(
     pool, monkeypatch, odd, outcome
 ):
-    monkeypatch.setattr(group_scorer, "MAX_ANSWERS", 2)
+    monkeypatch.setattr(group_scorer, "MAX_ANSWERS_PER_CALL", 2)
     scorer = GroupScorer(pool, SHORT_DEADLINE_S, ScoringRules())
     scores = asyncio.run(scorer.score_group(Item("gcd"), OF_FOUR, ["4", odd, "5"]))
     assert [score.value for score in scores] == [1.0, 0.0, 0.0]

@@ -24,7 +24,7 @@ class Evaluation:
     def __init__(self):
         self.left_out, self.questions = {}, set()
 
-    async def checked(self, task):
+    async def ensure_checked(self, task):
         pass
 
     def stop(self):
@@ -77,7 +77,7 @@ def test_an_entry_waits_for_the_check_of_its_task_which_may_leave_it_out(with_it
             if task == "lcm":
                 items.evaluation.left_out[task] = "it is broken"
 
-        items.evaluation.checked = until_checked
+        items.evaluation.ensure_checked = until_checked
         first = asyncio.ensure_future(items.next())
         await asyncio.sleep(0.2)
         assert not first.done()

@@ -47,13 +47,13 @@ def test_an_item_is_made_by_its_position_and_the_stream_stays_where_it_is():
 def test_items_are_made_ahead_each_once_unless_results_decide_them(
     monkeypatch, levels, ahead
 ):
-    tasks, made, make = Tasks(*CHOSEN, levels=levels), [], Item.made
+    tasks, made, make = Tasks(*CHOSEN, levels=levels), [], Item.with_entry
 
     def counted(item, *limits):
         made.append(item.index)
         return make(item, *limits)
 
-    monkeypatch.setattr(Item, "made", counted)
+    monkeypatch.setattr(Item, "with_entry", counted)
     items = tasks.ahead(8)
     found = [item.to_json() for item in itertools.islice(items, 4)]
     items.close()
@@ -76,15 +76,15 @@ def test_the_seed_of_an_item_chooses_its_prompt_however_it_is_made():
 
 
 def test_items_ahead_wait_for_workers_that_were_lost(monkeypatch):
-    tasks, make, lost = Tasks(*CHOSEN), Item.made, iter([WorkerLostError("killed")] * 2)
+    tasks, make, lost = Tasks(*CHOSEN), Item.with_entry, iter([WorkerLostError("killed")] * 2)
 
     def odd(item, *limits):
         if error := next(lost, None):
             raise error
         return make(item, *limits)
 
-    monkeypatch.setattr(prefetch, "PAUSES_S", (0.0, 0.0))
-    monkeypatch.setattr(Item, "made", odd)
+    monkeypatch.setattr(prefetch, "RETRY_PAUSES_S", (0.0, 0.0))
+    monkeypatch.setattr(Item, "with_entry", odd)
     found = [item.to_json() for item in itertools.islice(tasks.ahead(), 2)]
     assert found == taken(Tasks(*CHOSEN), 2)
 
@@ -135,7 +135,7 @@ def test_items_that_are_not_made_are_counted_and_the_first_reason_is_logged(
     async def not_made(*_):
         raise error
 
-    monkeypatch.setattr(Item, "made", not_made)
+    monkeypatch.setattr(Item, "with_entry", not_made)
     tasks = Tasks("gcd")
     assert [tasks.at(position) for position in range(2)] == [None, None]
     assert tasks.failures == {"gcd": 2}
