@@ -76,7 +76,11 @@ def test_the_seed_of_an_item_chooses_its_prompt_however_it_is_made():
 
 
 def test_items_ahead_wait_for_workers_that_were_lost(monkeypatch):
-    tasks, make, lost = Tasks(*CHOSEN), Item.with_entry, iter([WorkerLostError("killed")] * 2)
+    tasks, make, lost = (
+        Tasks(*CHOSEN),
+        Item.with_entry,
+        iter([WorkerLostError("killed")] * 2),
+    )
 
     def odd(item, *limits):
         if error := next(lost, None):
