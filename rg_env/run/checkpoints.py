@@ -76,9 +76,12 @@ def crosses_multiple(interval: int, before: int, now: int) -> bool:
 
 def find_newest(folder: Path, max_step: int) -> Path | None:
     """Return the checkpoint of the latest step up to `max_step`, None without one."""
-    paths = {p.stem.removeprefix("step-"): p for p in folder.glob("step-*.json")}
-    steps = [step for step in paths if step.isdecimal() and int(step) <= max_step]
-    return paths[max(steps, key=int)] if steps else None
+    paths = {}
+    for path in folder.glob("step-*.json"):
+        step = path.stem.removeprefix("step-")
+        if step.isdecimal() and int(step) <= max_step:
+            paths[int(step)] = path
+    return paths[max(paths)] if paths else None
 
 
 def load(
@@ -120,10 +123,6 @@ def _check_same_run(
             f" {current.get(first)!r}; its items would not be those of this run, so"
             f" restore {', '.join(different)}, or move the file away"
         )
-
-
-def _checkpoint_path(folder: Path, step: int) -> Path:
-    return folder / f"step-{step}.json"
 
 
 class Checkpoints:
@@ -226,11 +225,8 @@ class Checkpoints:
             if not self.beside_dumps:
                 self._env.save_checkpoint(step)
                 return
-            self.write(step, {})
-            folder = self.hold_folder()
-            for path in {*folder.glob("step-*.json")} - {
-                _checkpoint_path(folder, step)
-            }:
+            newest = self.write(step, {})
+            for path in {*newest.parent.glob("step-*.json")} - {newest}:
                 path.unlink()
         except OSError as error:
             logger.error("the checkpoint of step %d is not saved: %s", step, error)
@@ -266,8 +262,11 @@ class Checkpoints:
             settings["task_modules"] = dict(modules)
         return settings
 
-    def write(self, step: int, data: Mapping[str, Any]) -> None:
-        """Write the checkpoint of a step; at any time, the old or new one is there."""
+    def write(self, step: int, data: Mapping[str, Any]) -> Path:
+        """Write the checkpoint of a step, and return its path.
+
+        It replaces an older one of the step only once it is complete.
+        """
         state = {"version": VERSION, "settings": self._settings()}
         state |= {name: part.state_dict() for name, part in self.parts().items()}
         if data:
@@ -280,7 +279,7 @@ class Checkpoints:
             json.dump(state, file)
             file.flush()
             os.fsync(file.fileno())
-        unfinished.replace(_checkpoint_path(folder, step))
+        return unfinished.replace(folder / f"step-{step}.json")
 
     async def end(self) -> None:
         """Save a last checkpoint, if checkpoints are saved, and release the folder."""

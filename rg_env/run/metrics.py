@@ -102,8 +102,8 @@ class GroupLog(_Counters):
             has rung so far.
         """
         zeros = {f"outcomes/{outcome}": 0.0 for outcome in OUTCOMES}
-        rung = +self.alarms.counts  # unary plus leaves out the zeros
-        return zeros | self._since_log(rung)
+        # Unary plus leaves out the alarms that have not rung.
+        return zeros | self._since_log(+self.alarms.counts)
 
 
 class Metrics(_Counters):

@@ -85,14 +85,6 @@ class TaskHistory(msgspec.Struct):
         recent = self.history.get(task, [])[-RECENT_GROUPS:]
         return statistics.fmean(recent) if recent else None
 
-    def stats(self) -> dict[str, Any]:
-        """Return the number of tasks seen and the mean of their recent accuracies."""
-        recent = [statistics.fmean(m[-RECENT_GROUPS:]) for m in self.history.values()]
-        return {
-            "total_tasks_tracked": len(recent),
-            "avg_recent_accuracy": statistics.fmean(recent or [0.0]),
-        }
-
     def state_dict(self) -> dict[str, Any]:
         """Return the state as plain values."""
         return dict(msgspec.to_builtins(self))
@@ -322,11 +314,14 @@ class Feedback:
 
     def stats(self) -> dict[str, Any]:
         """Return statistics of the levels and the results."""
-        groups = sum(self.progress.group_counts.values())
-        with_variance = sum(self.progress.variance_counts.values())
+        progress = self.progress
+        recent = [progress.recent_accuracy(task) or 0.0 for task in progress.history]
+        groups = sum(progress.group_counts.values())
+        with_variance = sum(progress.variance_counts.values())
         return {
             **self.curriculum.stats(),
-            **self.progress.stats(),
+            "total_tasks_tracked": len(recent),
+            "avg_recent_accuracy": statistics.fmean(recent or [0.0]),
             "level_changes": self.changes,
             "groups_with_variance": with_variance / groups if groups else 0.0,
         }

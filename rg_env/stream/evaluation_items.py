@@ -63,7 +63,7 @@ class Preset:
     name: str
     # Task to the dataset parameters that differ from the library's defaults.
     params: Mapping[str, Mapping[str, Any]]
-    changed: frozenset[str]  # tasks with other questions than the published ones
+    changed: Collection[str]  # tasks with other questions than the published ones
 
     def items(
         self, tasks: Iterable[str], build_item: Callable[..., Item]
@@ -113,11 +113,11 @@ def load_preset(name: str) -> Preset:
         >>> len(load_preset("rg-hard").items(["gcd"], Item))
         50
     """
-    rows = json.loads(TABLE.read_text(encoding="utf-8"))["presets"]
+    rows = json.loads(TABLE.read_bytes())["presets"]
     if name not in rows:
         raise SettingError(f"one of {', '.join(rows)}, found {name!r}", "preset")
     row = rows[name]
-    return Preset(name, row["params"], frozenset(row["changed"]))
+    return Preset(name, row["params"], row["changed"])
 
 
 def evaluation_attempts(

@@ -229,7 +229,6 @@ class RunItems(PrefetchedItems):
     Attributes:
         library: The description of the installed library.
         evaluation: The evaluation items; none of their questions is handed out.
-        failures: Number of draws that gave no item, by task.
     """
 
     def __init__(
@@ -251,7 +250,6 @@ class RunItems(PrefetchedItems):
             avoided_questions=evaluation.questions,
             events=self.events,
         )
-        self.failures = self._maker.failures
 
     async def _make_checked(self, draw: Draw) -> Item | None:
         await self.evaluation.ensure_checked(draw.task)

@@ -63,7 +63,7 @@ def test_a_draw_that_gives_no_entry_uses_up_its_index_and_is_counted(with_items)
     async def work(items):
         got = await taken(items, 8, "index")
         assert got == sorted(set(got))
-        assert items.failures["gcd"] == items.position - len(got) > 0
+        assert items._maker.failures["gcd"] == items.position - len(got) > 0
 
     with_items(work, [GOOD, BAD])
 
