@@ -172,16 +172,19 @@ class Alarms:
             window = self._windows[scope]
             window.append(facts)
             for name, condition in conditions.items():
-                self._quiet_for[name, scope] -= 1
-                is_quiet = self._quiet_for[name, scope] > 0
-                sentence = None if is_quiet else condition(window)
+                key = name, scope
+                self._quiet_for[key] -= 1
+                if self._quiet_for[key] > 0:
+                    continue
+                sentence = condition(window)
                 if sentence is not None:
-                    self._ring(name, scope, sentence)
+                    self._ring(key, sentence)
 
-    def _ring(self, name: str, scope: str, sentence: str) -> None:
-        self._quiet_for[name, scope] = WINDOW
-        self._rung[name, scope] += 1
-        self._sentences[name, scope] = sentence
+    def _ring(self, key: tuple[str, str], sentence: str) -> None:
+        self._quiet_for[key] = WINDOW
+        self._rung[key] += 1
+        self._sentences[key] = sentence
+        name, scope = key
         self.counts[name] += 1
         count = self.counts[name]
         if should_log(count):

@@ -304,8 +304,9 @@ class Checkpoints:
         folder = self.hold_folder()
         source = find_newest(folder, sys.maxsize if self.beside_dumps else step)
         if source is None:
-            line = "no checkpoint in %s at or before step %s: starting anew"
-            logger.warning(line, folder, step)
+            logger.warning(
+                "no checkpoint in %s at or before step %s: starting anew", folder, step
+            )
             return {}
         parts = self.parts()
         try:
@@ -316,8 +317,7 @@ class Checkpoints:
             logger.warning("not continued: %s", error)
             return {}
         self._continue_ledger(folder)
-        position = parts["items"].position
-        logger.info("continuing from %s at item %d", source, position)
+        logger.info("continuing from %s at item %d", source, parts["items"].position)
         return data
 
     def _continue_ledger(self, folder: Path) -> None:

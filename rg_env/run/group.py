@@ -277,7 +277,7 @@ def is_worth_keeping(scores: Sequence[float], threshold: float) -> bool:
     right is saved too, and a threshold of 1.0 can be met.
     """
     # No score exceeds 1.0, so a threshold of 1.0 means "perfect".
-    return max(scores) > threshold or max(scores) >= 1.0
+    return max(scores) > threshold or 1.0 in scores
 
 
 def has_variance(scores: Sequence[float]) -> bool:

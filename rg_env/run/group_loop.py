@@ -109,8 +109,7 @@ class Run:
         """
         ending = Ending.CANCELLED  # of the rollouts that no part ends
         try:
-            work = self._complete_and_score(group)
-            await asyncio.wait_for(work, self.score_within_s)
+            await asyncio.wait_for(self._complete_and_score(group), self.score_within_s)
             for sink in self.sinks:
                 await sink(group)
             ending = Ending.DISCARDED

@@ -132,10 +132,11 @@ class Metrics(_Counters):
         # Source: atropos 296a0bc, score(), percent_correct_buffer; differs: none.
         self.correct_since_log += [float(score >= 0.5) for score in group.scores]
         rollouts = group.rollouts
-        is_truncated = [rollout.finish_reason == "length" for rollout in rollouts]
+        is_truncated = [r.finish_reason == "length" for r in rollouts]
         self.values["train/truncated"] += is_truncated
-        lengths = [rollout.completion_tokens for rollout in rollouts]
-        self.values["train/completion_tokens"] += lengths
+        self.values["train/completion_tokens"] += [
+            r.completion_tokens for r in rollouts
+        ]
         self.values["train/mean_score"] += group.scores
         self.values["train/groups_with_variance"].append(has_variance(group.rewards))
         if group.level is not None:

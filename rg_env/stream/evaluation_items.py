@@ -142,8 +142,7 @@ def evaluation_attempts(
             task_level = level
         for index in range(samples_per_task):
             seeds = evaluation_seeds(eval_seed, task, choice.params, index)
-            attempts = [stream.item_of(choice, s, task_level, index) for s in seeds]
-            items.append(attempts)
+            items.append([stream.item_of(choice, s, task_level, index) for s in seeds])
     return items
 
 

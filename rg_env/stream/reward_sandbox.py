@@ -105,8 +105,9 @@ def _values(reply: Any, size: int) -> Sequence[Any]:
     """Return the value or the fault of each completion from the reply to a call."""
     if isinstance(reply, (list, tuple)) and len(reply) == size:
         return reply
-    is_error = isinstance(reply, PoolError)
-    return [reply if is_error else f"{shown(reply)} for {size} completions"] * size
+    if isinstance(reply, PoolError):
+        return [reply] * size
+    return [f"{shown(reply)} for {size} completions"] * size
 
 
 class guard:  # noqa: N801 - it is used as a function
