@@ -64,18 +64,17 @@ def _summarize(gold: str, results: Sequence[Result], truncated: int) -> _GroupFa
         if answer is not None and len(answer) <= 40 and reward >= 0.1
     )
     outcomes = Counter(result.outcome for result in results)
-    hits = {
-        "scorer_errors": outcomes["scorer_error"],
-        "timeouts": outcomes["timeout"],
-        "truncations": truncated,
-    }
     return _GroupFacts(
         rollouts=len(rewards),
         mean_reward=fmean(rewards),
         has_variance=len(rewards) < 2 or has_variance(rewards),
         gold=gold.strip().casefold()[:GOLD_CHARS],
         rewarded=rewarded,
-        hits=hits,
+        hits={
+            "scorer_errors": outcomes["scorer_error"],
+            "timeouts": outcomes["timeout"],
+            "truncations": truncated,
+        },
     )
 
 
@@ -188,8 +187,9 @@ class Alarms:
         self.counts[name] += 1
         count = self.counts[name]
         if should_log(count):
-            line = f"alarm {name}: {scope}: {sentence} (alarm {count} of this kind)"
-            self._on_alarm(line)
+            self._on_alarm(
+                f"alarm {name}: {scope}: {sentence} (alarm {count} of this kind)"
+            )
 
     def new_rows(self) -> list[list[Any]]:
         """Return a table of all alarms so far; [] if none has rung since the last call.

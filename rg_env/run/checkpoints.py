@@ -23,7 +23,6 @@ import json
 import logging
 import math
 import os
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -74,7 +73,7 @@ def crosses_multiple(interval: int, before: int, now: int) -> bool:
     return interval > 0 and now // interval > before // interval
 
 
-def find_newest(folder: Path, max_step: int) -> Path | None:
+def find_newest(folder: Path, max_step: float) -> Path | None:
     """Return the checkpoint of the latest step up to `max_step`, None without one."""
     paths = {}
     for path in folder.glob("step-*.json"):
@@ -302,7 +301,7 @@ class Checkpoints:
         """
         step = self._env.curr_step
         folder = self.hold_folder()
-        source = find_newest(folder, sys.maxsize if self.beside_dumps else step)
+        source = find_newest(folder, math.inf if self.beside_dumps else step)
         if source is None:
             logger.warning(
                 "no checkpoint in %s at or before step %s: starting anew", folder, step

@@ -55,11 +55,10 @@ class Ledger:
     `on_change` is called with the ledger, as plain values, at every change.
     """
 
-    on_change: Callable[[dict[str, Any]], None] | None = None
-
     def __init__(self) -> None:
         self.queried = 0
         self.outcomes: Counter[str] = Counter()
+        self.on_change: Callable[[dict[str, Any]], object] = lambda ledger: None
 
     @property
     def in_flight(self) -> int:
@@ -80,8 +79,7 @@ class Ledger:
 
     def notify(self) -> None:
         """Call `on_change`."""
-        if self.on_change is not None:
-            self.on_change({"queried": self.queried, "outcomes": dict(self.outcomes)})
+        self.on_change({"queried": self.queried, "outcomes": dict(self.outcomes)})
 
     def __str__(self) -> str:  # the line of the log
         outcomes = ", ".join(f"{n} {word}" for word, n in self.outcomes.most_common())
@@ -200,12 +198,8 @@ class Group:
         item = self.dataset
         if not isinstance(item, Item):
             return {}
-        origin: dict[str, Any] = {
-            "split": item.split,
-            "index": item.index,
-            "seed": item.seed,
-            "level": item.level,
-        }
+        names = ("split", "index", "seed", "level")
+        origin = {name: getattr(item, name) for name in names}
         if item.answer_format != "tags":
             origin["answer_format"] = item.answer_format
         if not item.partial_credit:

@@ -192,7 +192,9 @@ class Metrics(_Counters):
             return
         summary = "none scored yet"
         if scored := self.outcomes.total():
-            counts = self.outcomes.most_common()
-            shares = ", ".join(f"{outcome} {n / scored:.0%}" for outcome, n in counts)
+            shares = ", ".join(
+                f"{outcome} {n / scored:.0%}"
+                for outcome, n in self.outcomes.most_common()
+            )
             summary = f"mean score {self.mean_score:.3f}; of {scored} scored: {shares}"
         logger.info("%s, %s", self.ledger, summary)

@@ -59,11 +59,11 @@ class Result:
 
 
 def _extract_all(
-    texts: Sequence[str], opened: Sequence[bool], answer_format: AnswerFormat
+    texts: Sequence[str], thinking_open: Sequence[bool], answer_format: AnswerFormat
 ) -> list[Extraction]:
     return [
         extract_answer(text, thinking_open=is_open, answer_format=answer_format)
-        for text, is_open in zip(texts, opened, strict=True)
+        for text, is_open in zip(texts, thinking_open, strict=True)
     ]
 
 
@@ -123,8 +123,7 @@ def score(
         1.0
     """
     texts = _check_texts(item, completions)
-    opened = [thinking_open] * len(texts)
-    extractions = _extract_all(texts, opened, item.answer_format)
+    extractions = _extract_all(texts, [thinking_open] * len(texts), item.answer_format)
     score_in = functools.partial(_score_in, item=item, extractions=extractions)
     return run_blocking(score_in, shared_pool(item.task_modules))
 
@@ -134,8 +133,9 @@ async def score_async(
 ) -> list[Result]:
     """Do the same as `score` without blocking the event loop."""
     texts = _check_texts(item, completions)
-    opened = [thinking_open] * len(texts)
-    extractions = await extract_answers(texts, opened, item.answer_format)
+    extractions = await extract_answers(
+        texts, [thinking_open] * len(texts), item.answer_format
+    )
     return await _score_in(shared_pool(item.task_modules), item, extractions)
 
 

@@ -79,8 +79,7 @@ def _build_rule(setting: LevelSetting, range_mode: ModeName) -> LevelRule:
     if isinstance(setting, str):
         return LevelRule(setting)
     if isinstance(setting, list | tuple):
-        low, high = setting
-        return LevelRule(range_mode, low, high)
+        return LevelRule(range_mode, *setting)
     return LevelRule("fixed", setting, setting)
 
 

@@ -195,8 +195,9 @@ class Item:
         try:
             item = await self.with_entry(pool)
         except ITEM_FAULTS as error:
-            reason = f"{self.task}: the item is not made: {error}"
-            raise LostItemError(reason) from error
+            raise LostItemError(
+                f"{self.task}: the item is not made: {error}"
+            ) from error
         if self.digest not in ("", item.digest):
             raise LostItemError(
                 f"{self.task}: the installed library makes another item of seed"

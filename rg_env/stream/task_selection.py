@@ -90,8 +90,8 @@ class StreamSettings:
     @staticmethod
     def from_config(config: object) -> StreamSettings:
         """Return these settings of a config, which has attributes of their names."""
-        names = (field.name for field in dataclasses.fields(StreamSettings))
-        return StreamSettings(**{name: getattr(config, name) for name in names})
+        fields = dataclasses.fields(StreamSettings)
+        return StreamSettings(**{f.name: getattr(config, f.name) for f in fields})
 
 
 class MixtureDataset(msgspec.Struct, forbid_unknown_fields=True):
