@@ -1,4 +1,4 @@
-"""A group: an item, the scored completions of it, and how its rollouts have ended.
+"""A group: an item, its scored completions, and how its rollouts have ended.
 
 A line of a dump file (docs/output_files.md) has the scored rollouts of a group and the
 values that make its item again: the entry is
@@ -90,7 +90,7 @@ class Ledger:
         return {"queried": self.outcomes.total(), "outcomes": dict(self.outcomes)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue a ledger; ValueError, and no change, if it has another form."""
+        """Continue from a state; an invalid one raises ValueError, with no change."""
         new = msgspec.convert(state, _LedgerState)
         self.queried = new.queried
         self.outcomes = Counter(new.outcomes)
@@ -108,7 +108,7 @@ class Rollout:
     score: float = 0.0  # of the task, in [0, 1]
     reward: float = 0.0  # the score after shaping, in [0, 1]
     outcome: str = ""
-    answer: str | None = None  # extracted; None where there was none
+    answer: str | None = None  # extracted; None if there was none
     finish_reason: str | None = None
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -136,7 +136,7 @@ class Group:
         is_for_trainer: Whether it is sent to the trainer; if not, it is only written.
         in_flight: Number of its rollouts that were queried and have not ended.
         endings: How its rollouts have ended.
-        on_reply: Called when the server has replied for all of its completions.
+        on_reply: Called when a reply of the server has come.
         began_s: When the work on it began, by `time.monotonic`.
     """
 

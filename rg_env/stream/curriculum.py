@@ -271,7 +271,7 @@ class Feedback:
     Attributes:
         progress: The newest results of each task.
         curriculum: The level of each task.
-        adaptive: The factors of the tasks' weights, None where weights are fixed.
+        adaptive: The factors of the tasks' weights, None if weights are fixed.
         moving_tasks: The tasks whose levels follow their results.
         changes: Number of changes of levels so far.
 

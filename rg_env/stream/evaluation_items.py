@@ -317,9 +317,9 @@ class EvaluationItems:
     async def _check(self, task: str, pool: WorkerPool) -> None:
         """Make the items of a task and score a gold answer, and record the results."""
         checked, fault = await self._make(task, pool)
-        made = [item for item, reason in checked if not reason]
-        if made:
-            item = made[0]
+        items = [item for item, reason in checked if not reason]
+        if items:
+            item = items[0]
             fault = await gold_fault(
                 pool,
                 task,
@@ -335,7 +335,7 @@ class EvaluationItems:
             self.left_out[task] = fault
             checked = [(attempts[0], fault) for attempts in self._wanted[task]]
         elif task in self._evaluated:
-            self.questions.update(item.question for item in made)
+            self.questions.update(item.question for item in items)
         self._checked[task] = checked
 
     async def _make(

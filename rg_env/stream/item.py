@@ -185,7 +185,7 @@ class Item:
 
     @property
     def gold(self) -> str | None:
-        """An answer that scores 1.0, None where there is none; raises as `entry`."""
+        """An answer that scores 1.0, None if there is none; raises as `entry`."""
         return solution(self.task, self.entry)
 
     async def get_entry(self, pool: WorkerPool) -> Mapping[str, Any]:

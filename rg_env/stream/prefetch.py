@@ -35,8 +35,8 @@ LOOKAHEAD = 64  # items made ahead; a slow item costs no time while the others l
 MAX_FAILURES_IN_A_ROW = 200
 SLOW_MS = 50.0  # an item that is expected to take longer is a slow one
 
-# How long a run waits for its next item before later ones overtake it. Meanwhile the
-# inference server has a request less.
+# How long a run waits for its next item before later ones overtake it. Meanwhile a
+# request slot of the inference server is idle.
 PATIENCE_S = 0.05
 
 # Pauses before an item whose workers were lost is tried again.
@@ -205,7 +205,10 @@ class PrefetchedItems:
         raise NoItemsError(NO_ITEMS)
 
     async def _next_ready(self) -> PrefetchedItem:
-        """Wait for the first item that is not late, or any late one; return it."""
+        """Return the first item in order or a late one, whichever is ready first.
+
+        After `patience_s`, the first item counts as late, and the next one is first.
+        """
         while True:
             on_time = next((p for p in self._prefetched if not p.is_late), None)
             candidates = [p for p in self._prefetched if p.is_late or p is on_time]

@@ -34,8 +34,8 @@ MAX_ATTEMPTS = 1 << (_BITS - _ATTEMPT_BITS)
 EVALUATION_BIT = 1 << _BITS
 
 
-def _digest(*parts: object) -> int:
-    text = "\x1f".join(str(part) for part in parts)
+def _digest(*values: object) -> int:
+    text = "\x1f".join(map(str, values))
     digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
     return int.from_bytes(digest, "big")
 

@@ -69,8 +69,8 @@ class Tasks:
             "curriculum", a level in [0, 1] or a range of two; or a mapping of these by
             name or pattern of a task.
         seed: Seed of the stream, in [0, 2**63); the same seed gives the same items.
-        weights: Task to weight, above 0; 1.0 where not given.
-        params: Task to dataset parameters of the library.
+        weights: Weight of a task, above 0, by task; 1.0 by default.
+        params: Dataset parameters of a task, by task.
         categories: Categories whose tasks are used in addition.
         exclude: Names or patterns of tasks to leave out.
         choice: "weighted", "adaptive" (by the reward variance of groups) or "in_turn".
