@@ -30,16 +30,18 @@ def simulated(seed, groups, tasks=TASKS, outcome="wrong", share=0.0, truncated=0
         "moves": lambda: " ".join(rng.choices(["left", "up"], k=20)),
     }
     for index in range(groups):
-        task, skill = rng.choice(tasks), rng.random()
+        task = rng.choice(tasks)
+        skill = rng.random()
         answer = kinds[task.rpartition("_")[0]]
-        gold, rollouts = answer(), []
+        gold = answer()
+        rollouts = []
         for _ in range(GROUP_SIZE):
-            own = gold if rng.random() < skill else answer()
-            score = float(own == gold)
+            text = gold if rng.random() < skill else answer()
             end = "length" if rng.random() < truncated else "stop"
-            is_trouble = rng.random() < share
-            given = (0.0, outcome) if is_trouble else (score, "right")
-            rollouts.append(rollout(own, *given, end))
+            if rng.random() < share:
+                rollouts.append(rollout(text, 0.0, outcome, end))
+            else:
+                rollouts.append(rollout(text, float(text == gold), "right", end))
         yield scored(task, rollouts, None if "moves" in task else gold, index=index)
 
 

@@ -28,7 +28,8 @@ class OnePart(Checkpoints):
         env = SimpleNamespace(checkpoint_dir=str(folder), config=config)
         super().__init__(env, None, None)
         self.part = Part(1)
-        env.curr_step, env.save_checkpoint = 4, lambda step: self.write(step, {})
+        env.curr_step = 4
+        env.save_checkpoint = lambda step: self.write(step, {})
 
     def parts(self):
         return {"a": self.part}

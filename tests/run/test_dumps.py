@@ -160,7 +160,9 @@ def test_a_resumed_run_continues_the_counters_and_completes_its_file(writer, fol
 
 SAVED = "reasoning_gym_environment_rollouts"
 FAILED = "reasoning_gym_environment_FAILED_rollouts"
-GOOD, ALL_RIGHT, FAILED_ONE = (1.0, 0.0), (1.0, 1.0), (0.0, 0.0)
+GOOD = (1.0, 0.0)
+ALL_RIGHT = (1.0, 1.0)
+FAILED_ONE = (0.0, 0.0)
 
 
 def scored_group(*scores):
@@ -264,7 +266,8 @@ def test_a_line_has_the_finite_numbers_and_the_alarms_and_nothing_else():
 def test_every_log_is_a_line_of_the_file_of_the_run_and_waits_for_no_disk(
     tmp_path, monkeypatch, is_kept
 ):
-    hangs, put = threading.Event(), LineFile.put
+    hangs = threading.Event()
+    put = LineFile.put
 
     def hanging(file, line):
         assert hangs.wait(GUARD_S)

@@ -21,10 +21,10 @@ def no_pauses(monkeypatch):
 
 @dataclasses.dataclass
 class Part:
-    """A source of `items`, and a model, a reward and a sink that do what is told.
+    """A source of `items`, and a model, a reward and a sink that follow a script.
 
-    `does` has what happens in turn, the last for ever: None is the work itself, an
-    error is raised, "hang" waits for ever.
+    `does` lists what happens at each call, the last entry at all further calls: None
+    does the work, an error is raised, "hang" waits for ever.
     """
 
     does: list = dataclasses.field(default_factory=lambda: [None])
@@ -64,9 +64,9 @@ class Last(Part):
 
 
 def run_of(items=("a",), model=None, reward=None, sink=None, last=None, **how):
-    """Return a run and its last sink; each part does what is given, or its work.
+    """Return a run and its last sink; a part does its work unless it is told otherwise.
 
-    `model` is a list of what the model does in turn, or the one thing.
+    `model` is a list of what the model does at each call, or a single entry.
     """
     last = Last([last])
     does = model if isinstance(model, list) else [model]
@@ -213,10 +213,11 @@ def test_a_group_that_is_cancelled_ends_and_its_item_is_sampled_again(
 
 
 def test_a_group_keeps_what_its_source_knows_of_it_when_it_is_tried_again():
-    group = Group("a", first_index=3, source_info="place")
-    group.rollouts, group.data = [Rollout()], {}
+    group = Group("a", first_index=3, source_info="index")
+    group.rollouts = [Rollout()]
+    group.data = {}
     again = group.next_try()
-    assert (again.item, again.first_index, again.source_info) == ("a", 3, "place")
+    assert (again.item, again.first_index, again.source_info) == ("a", 3, "index")
     assert (again.rollouts, again.data) == ((), None)
 
 

@@ -137,7 +137,8 @@ def test_a_level_set_outside_the_bounds_is_used_and_comes_back_by_results_alone(
 @pytest.mark.slow
 @given(MEANS, MEANS, st.none() | LEVELS)
 def test_a_state_survives_json_and_continues(before, after, level):
-    first, second = run_of(level=level), run_of()
+    first = run_of(level=level)
+    second = run_of()
     score(first, *before)
     second.load_state_dict(json.loads(json.dumps(first.state_dict())))
     assert score(first, *after) == score(second, *after)

@@ -37,8 +37,9 @@ def stream(mode="default", low=0.0, high=1.0):
 
 def test_the_seed_alone_chooses_which_are_evaluated_and_the_others_are_checked():
     def evaluated(number, seed):
-        how = {"num_eval_tasks": number, "eval_seed": seed}
-        settings = StreamSettings(num_eval_samples_per_task=3, **how)
+        settings = StreamSettings(
+            num_eval_samples_per_task=3, num_eval_tasks=number, eval_seed=seed
+        )
         wanted, names = plan_evaluation(Stream(CHOICES, settings))
         assert list(wanted) == [choice.task for choice in CHOICES]
         assert all(len(wanted[t]) == (3 if t in names else 1) for t in wanted)
@@ -52,21 +53,21 @@ def test_the_seed_alone_chooses_which_are_evaluated_and_the_others_are_checked()
 
 @pytest.mark.parametrize("mode", ["random", "curriculum"])
 def test_evaluation_keeps_the_defaults_where_levels_move(mode):
-    specs = evaluation_attempts(stream(mode), CHOICES, 5, 123)
-    assert specs == evaluation_attempts(stream(), CHOICES, 5, 123)
+    items = evaluation_attempts(stream(mode), CHOICES, 5, 123)
+    assert items == evaluation_attempts(stream(), CHOICES, 5, 123)
 
 
 def test_no_two_attempts_at_evaluation_items_share_a_seed():
-    specs = evaluation_attempts(stream(), CHOICES, 50, 123)
-    seeds = {each.seed for attempts in specs for each in attempts}
+    items = evaluation_attempts(stream(), CHOICES, 50, 123)
+    seeds = {attempt.seed for attempts in items for attempt in attempts}
     assert len(seeds) == len(CHOICES) * 50 * MAX_ATTEMPTS
 
 
 @pytest.mark.parametrize(("level", "step"), [(None, -1), (0.0, 0)])
 def test_a_level_of_the_evaluation_wins_over_one_that_is_fixed(level, step):
     fixed = stream("fixed", 1.0, 1.0)
-    specs = evaluation_attempts(fixed, CHOICES[:2], 1, 123, level=level)
-    acre, gcd = (attempts[0] for attempts in specs)
+    items = evaluation_attempts(fixed, CHOICES[:2], 1, 123, level=level)
+    acre, gcd = (attempts[0] for attempts in items)
     assert gcd.params == SCALES["gcd"].steps[step].params
     assert gcd.level == (1.0 if level is None else level)
     assert (acre.level, acre.params) == (None, {})  # it has no scale
@@ -77,11 +78,11 @@ def test_a_published_item_is_refused_where_its_answer_is_wrong_and_only_there():
 
     def refused(published):
         faulty = set()
-        for (spec,) in load_preset("rg-easy").items(tasks, Item):
+        for (item,) in load_preset("rg-easy").items(tasks, Item):
             try:
-                datasets.make_entry(spec.task, spec.params, spec.seed, True, published)
+                datasets.make_entry(item.task, item.params, item.seed, True, published)
             except datasets.UnusableEntryError:
-                faulty.add(spec.task)
+                faulty.add(item.task)
         return faulty
 
     assert refused(published=False) == set(tasks)
