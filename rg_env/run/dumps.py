@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 METRICS_FOLDER = "metrics"
-LOG_EVERY_GROUPS = 10
+PROGRESS_EVERY = 10  # groups, between two lines of the log
 
 
 @dataclasses.dataclass
@@ -107,7 +107,7 @@ class DumpWriter:
                 self._lose(1)
                 continue
             self._handed_over += 1
-            if self._handed_over % LOG_EVERY_GROUPS == 0:
+            if self._handed_over % PROGRESS_EVERY == 0:
                 progress = f"{self._handed_over} of {self.groups_per_file} groups"
                 logger.info("%s: %s", self.stem, progress)
 

@@ -34,7 +34,7 @@ PresetName = Literal["rg-easy", "rg-hard"]
 
 @dataclasses.dataclass(frozen=True)
 class TaskChoice:
-    """A task with its parameters, among which a draw chooses.
+    """One of the choices of a draw: a task with its parameters.
 
     Attributes:
         task: The name of the task, never that of the mixture.
