@@ -23,7 +23,7 @@ from rg_env.executor import in_thread
 from rg_env.group_encoding import encode_groups
 from rg_env.inference.connection import sampling_extra_of
 from rg_env.run.dumps import Dumps
-from rg_env.run.group import Ending, Group, has_variance, groups_in, count_rollouts
+from rg_env.run.group import Ending, Group, count_rollouts, groups_in, has_variance
 from rg_env.run.group_loop import Refused
 
 logger = logging.getLogger(__name__)

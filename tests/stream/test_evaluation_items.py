@@ -137,8 +137,8 @@ async def test_an_item_knows_how_it_was_made_and_a_task_that_makes_none_is_left_
 
 
 async def test_all_who_wait_for_a_task_wait_for_one_check(pool):
-    evaluation = EvaluationItems(pool, stream(), *wanted_items(stream()))
-    waits = [asyncio.ensure_future(evaluation.checked("gcd")) for _ in range(2)]
+    evaluation = EvaluationItems(pool, stream(), *plan_evaluation(stream()))
+    waits = [asyncio.ensure_future(evaluation.ensure_checked("gcd")) for _ in range(2)]
     await asyncio.sleep(0)
     evaluation.stop()
     ends = await asyncio.gather(*waits, return_exceptions=True)
