@@ -106,7 +106,8 @@ def _model_of(server: Any, models: Mapping[str, str], *, needs_model: bool) -> s
     """Return the model to request from a server with these models.
 
     Raises:
-        SettingError: The server has not the model of the settings, nor a single one.
+        SettingError: The server does not have the model of the settings; or none is
+            set, and the server does not have exactly one.
     """
     name = str(server.model_name)
     if needs_model and len(models) == 1:

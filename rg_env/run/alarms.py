@@ -140,9 +140,8 @@ class Alarms:
         self.counts: Counter[str] = Counter(dict.fromkeys(TASK_ALARMS, 0))
         self._groups = 0
         self._reported = 0
-        new_window = partial(
-            deque[_GroupFacts], maxlen=WINDOW
-        )  # a lambda cannot pickle
+        # A run of another trainer may pickle its alarms, so this is no lambda.
+        new_window = partial(deque[_GroupFacts], maxlen=WINDOW)
         self._windows: defaultdict[str, deque[_GroupFacts]] = defaultdict(new_window)
         # By name and scope of an alarm, where the scope is a task or `ALL`:
         self._rung: Counter[tuple[str, str]] = Counter()
