@@ -97,7 +97,7 @@ class ReasoningGymGroup(types.EnvGroupBuilder):
         return dict(vars(self))
 
 
-class WholeGroups(RetryOnFailure):
+class RetryUnscored(RetryOnFailure):
     """Tries a group again, with new completions, if a member has no score."""
 
     async def execute(self, env_group_builder: Any, policy: Any) -> RolloutResult:
