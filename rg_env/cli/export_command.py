@@ -29,7 +29,7 @@ from rg_env.cli.options import (
 )
 from rg_env.errors import SettingError
 from rg_env.installation import COMMAND
-from rg_env.results.sources import Sources, files_of
+from rg_env.results.sources import Sources, find_files
 from rg_env.results.terminal import WorkProgress
 from rg_env.stream.item import Item
 
@@ -127,7 +127,7 @@ def sft(
     Completions are left out if they have no score, were cut off, or repeat another one
     of the same item. Completions of evaluation items are an error.
     """
-    sources = Sources(files_of(paths))
+    sources = Sources(find_files(paths))
     card = _card(
         {
             "paths": [*paths],

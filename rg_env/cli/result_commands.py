@@ -29,7 +29,7 @@ from rg_env.errors import SettingError, counted, on_one_line
 from rg_env.executor import in_thread
 from rg_env.places import check_writable
 from rg_env.results.samples import SCORES, Sample, batched
-from rg_env.results.sources import Sources, files_of
+from rg_env.results.sources import Sources, find_files
 from rg_env.results.terminal import WorkProgress, rendered
 from rg_env.run.group import Group
 from rg_env.run.group_loop import Part
@@ -103,7 +103,7 @@ def _results(
     """
     from rg_env.results.estimates import HAS_SCORE, row_of, table_of
 
-    by_path = {path: Sources(files_of([path])) for path in paths}
+    by_path = {path: Sources(find_files([path])) for path in paths}
     results: dict[str, int] = {}
 
     def rows() -> Iterator[Sequence[Any]]:
@@ -195,7 +195,7 @@ def rescore(
     if out is not None:
         check_writable("--out", out)
     written = out and out.resolve()
-    sources = Sources([f for f in files_of(paths) if f.resolve() != written])
+    sources = Sources([f for f in find_files(paths) if f.resolve() != written])
     modules = tuple(task_modules or ())
     with contextlib.ExitStack() as end:
         cluster = _cluster(ray, end) if ray else None

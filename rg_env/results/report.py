@@ -49,7 +49,7 @@ from rg_env.results.estimates import (
 )
 from rg_env.results.result_file import Place, metrics_beside, place_of
 from rg_env.results.samples import Row, Sample, batched, finite
-from rg_env.results.sources import METRICS, Sources, files_of
+from rg_env.results.sources import METRICS, Sources, find_files
 from rg_env.reward.score import OUTCOMES
 from rg_env.settings.program_settings import SIMULATED
 
@@ -335,7 +335,9 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
         OSError: A file cannot be read, or the disk does not take one.
         SystemExit: A signal came; nothing of it is left.
     """
-    files = [f for f in files_of(paths) if folder.resolve() not in f.resolve().parents]
+    files = [
+        f for f in find_files(paths) if folder.resolve() not in f.resolve().parents
+    ]
     of_files = counted(len(files), "file")
     beside = {*map(metrics_beside, files)}.difference(files)
     files += sorted(path for path in beside if path.is_file())

@@ -239,7 +239,7 @@ def _holds_completions(path: Path) -> bool:
     )
 
 
-def files_of(paths: Iterable[str]) -> list[Path]:
+def find_files(paths: Iterable[str]) -> list[Path]:
     """Return the files at paths, those of one name one after the other, 9 before 10.
 
     That brings the published files of one task together, which have the same items.

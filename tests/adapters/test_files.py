@@ -189,7 +189,7 @@ def exported(folder, *lines, least=1.0, most=4, form="jsonl", **how):
     """Export lines; return the rows and what is left out."""
     sources = pytest.importorskip("rg_env.results.sources", exc_type=ImportError)
     (folder / "lines.jsonl").write_text("".join(f"{json.dumps(x)}\n" for x in lines))
-    read = sources.Sources(sources.files_of([str(folder / "lines.jsonl")]))
+    read = sources.Sources(sources.find_files([str(folder / "lines.jsonl")]))
     with files.new_export(folder / "x", "sft", form) as export:
         samples = files.usable(read.samples(), export.left_out, **how)
         rows = files.sft_rows(samples, least, most, export.left_out)
