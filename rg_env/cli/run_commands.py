@@ -105,7 +105,7 @@ def process(command: SettingsCommand, given: ExplicitSettings) -> int:
 
 def _write_rows(env: Any) -> None:
     """Run `process`; also report the rows of a failed run, unless a signal came."""
-    from rg_env.results.report import report_of
+    from rg_env.results.report import write_final_report
     from rg_env.results.result_file import metrics_beside
 
     try:
@@ -115,7 +115,7 @@ def _write_rows(env: Any) -> None:
         folder = path.with_name(f"{path.name.removesuffix('.jsonl')}_report")
         # Without rows, the metrics say why.
         files = [path] if path.exists() else [metrics_beside(path)]
-        if page := report_of(files, folder, title=f"Groups in {path.name}"):
+        if page := write_final_report(files, folder, title=f"Groups in {path.name}"):
             print(f"rows: {path}\nreport: {page}")
 
 
@@ -136,10 +136,12 @@ def evaluate(
     env._evaluation.shows_tasks = tasks
     asyncio.run(env._run_evaluate())
     if (folder := env._evaluation.folder) is not None:
-        from rg_env.results.report import report_of
+        from rg_env.results.report import write_final_report
 
         title = f"Evaluation {folder.name}"
-        page = report_of([folder / "samples.jsonl"], folder / "report", title=title)
+        page = write_final_report(
+            [folder / "samples.jsonl"], folder / "report", title=title
+        )
         if page:
             logger.info("report: %s", page)
     return 0

@@ -382,7 +382,9 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
     return len(table)
 
 
-def report_of(paths: Sequence[Path], folder: Path, *, title: str) -> Path | None:
+def write_final_report(
+    paths: Sequence[Path], folder: Path, *, title: str
+) -> Path | None:
     """Write the report that a command ends with; return its page if there is one.
 
     After a signal, it logs the command that writes the report instead.
