@@ -75,7 +75,7 @@ from rg_env.executor import in_thread
 from rg_env.inference.client import Client
 from rg_env.inference.servers import Servers
 from rg_env.installation import TOKENIZER_FOLDER
-from rg_env.results.process_rows import take_over_rows
+from rg_env.results.process_rows import replace_row_writer
 from rg_env.results.screening import ScreenRun
 from rg_env.results.sources import METRICS
 from rg_env.reward.prompt import SYSTEM_PROMPT
@@ -184,7 +184,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         rows = config.data_path_to_save_groups
         with start_checks.refusing_bad_tokenizer(config, servers):
             super().__init__(config, servers, slurm=slurm, testing=testing)
-        take_over_rows(self, rows, with_tokens=has_tokenizer)
+        replace_row_writer(self, rows, with_tokens=has_tokenizer)
         if not has_tokenizer:
             self.config.tokenizer_name = start_checks.NO_TOKENIZER
         self._build_collaborators(servers[0])

@@ -89,7 +89,7 @@ class RowWriter:
         return found
 
 
-def take_over_rows(env: Any, wanted: str | None, *, with_tokens: bool) -> None:
+def replace_row_writer(env: Any, wanted: str | None, *, with_tokens: bool) -> None:
     """Replace the writer of the file that the framework has opened, if any."""
     if env.jsonl_writer is not None:
         env.jsonl_writer.close()
