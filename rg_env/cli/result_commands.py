@@ -239,7 +239,7 @@ async def _rescore(
         Rescoring,
         by_item,
         rescore,
-        rescored_here,
+        rescore_here,
     )
 
     library = await read_library(pool)
@@ -278,7 +278,7 @@ async def _rescore(
         else:
             await rescore(
                 batched(new, SAMPLES_A_CALL),
-                lambda samples: cluster.call(rescored_here, samples, modules),
+                lambda samples: cluster.call(rescore_here, samples, modules),
                 sinks,
                 cluster.cpus * CALLS_A_CORE,
             )

@@ -272,7 +272,7 @@ def _one_worker(task_modules: tuple[str, ...]) -> WorkerPool:
     return WorkerPool(1, preload=worker_jobs.preload_calls(task_modules))
 
 
-def rescored_here(
+def rescore_here(
     samples: Sequence[Sample], task_modules: tuple[str, ...] = ()
 ) -> list[Sample]:
     """Score samples again, with one worker that this process keeps; blocks."""

@@ -9,7 +9,7 @@ from reasoning_gym_environment import ReasoningGymEnv, system_prompt
 from rg_env import Item
 from rg_env.adapters.files import sft_rows
 from rg_env.errors import SettingError
-from rg_env.results.rescoring import rescored_here
+from rg_env.results.rescoring import rescore_here
 from rg_env.results.sources import Sources, find_files
 from tests.support.parts import build_env, env_config, ready_env, server_config
 from tests.support.runs import next_items, rollout_of, score_items
@@ -76,7 +76,7 @@ async def test_boxed_answers_are_scored_and_rescored_from_the_dump(tmp_path):
         group = await env.score([rollout_of(item, text) for text in texts])
     assert group["outcomes"] == ["right", "no_answer"]
     samples = list(Sources(find_files([str(tmp_path)])).samples())
-    again = await asyncio.to_thread(rescored_here, samples)
+    again = await asyncio.to_thread(rescore_here, samples)
     assert [sample.outcome for sample in again] == group["outcomes"]
     assert {sample.row["answer_format"] for sample in again} == {"boxed"}
     (row,) = sft_rows(samples, 1.0, 1, Counter())
