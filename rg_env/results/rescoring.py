@@ -260,7 +260,7 @@ async def rescore(
     await Window().run_all(run, most)
 
 
-async def rescored(pool: WorkerPool, samples: Iterable[Sample]) -> list[Sample]:
+async def rescore_samples(pool: WorkerPool, samples: Iterable[Sample]) -> list[Sample]:
     """Return samples scored again, in workers of a pool."""
     rescoring = Rescoring(pool, await read_library(pool))
     groups = await asyncio.gather(*map(rescoring.of_item, by_item(samples)))
@@ -276,7 +276,7 @@ def rescore_here(
     samples: Sequence[Sample], task_modules: tuple[str, ...] = ()
 ) -> list[Sample]:
     """Score samples again, with one worker that this process keeps; blocks."""
-    return asyncio.run(rescored(_one_worker(task_modules), samples))
+    return asyncio.run(rescore_samples(_one_worker(task_modules), samples))
 
 
 # -- the file --------------------------------------------------------------------------
