@@ -175,7 +175,7 @@ def screen(
     file that selects the tasks and levels with reward variance in their groups.
     """
     from rg_env.line_file import read_groups
-    from rg_env.results.screening import ScreenRun, screen_rows, screen_text, table_for
+    from rg_env.results.screening import ScreenRun, screen_tasks, screen_text, table_for
     from rg_env.results.terminal import rendered
 
     if out.suffix != ".yaml":
@@ -185,7 +185,7 @@ def screen(
     env = build(command, given, lambda config: ScreenRun(config, groups, where))
     _write_rows(env)
     rows = Path(env.config.data_path_to_save_groups)
-    tasks = screen_rows(read_groups(rows), env.screen.bounds, least_share)
+    tasks = screen_tasks(read_groups(rows), env.screen.bounds, least_share)
     print(rendered(table_for(tasks)))
     if all(task.left_out for task in tasks):
         raise RunError(

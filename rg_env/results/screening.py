@@ -135,7 +135,7 @@ def _task_screen(
     return TaskScreen(task, levels, variance, score, truncated, left_out)
 
 
-def screen_rows(
+def screen_tasks(
     rows: Iterable[Row], bounds: Mapping[str, Bounds | None], least_share: float
 ) -> list[TaskScreen]:
     """Return what a screen shows of each task, the highest share first.

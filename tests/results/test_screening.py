@@ -9,7 +9,7 @@ from rg_env.results.screening import (
     BANDS,
     MIN_GROUPS,
     ScreenRun,
-    screen_rows,
+    screen_tasks,
     table_for,
 )
 from rg_env.results.terminal import rendered
@@ -44,7 +44,7 @@ def banded(*shares, each=40, bounds=WHOLE):
 
 
 def screened(rows, bounds=WHOLE, least_share=0.1, task="gcd"):
-    return screen_rows(rows, {task: bounds}, least_share)[0]
+    return screen_tasks(rows, {task: bounds}, least_share)[0]
 
 
 # -- numbers ---------------------------------------------------------------------------
@@ -107,7 +107,7 @@ def test_a_task_with_too_little_variance_is_left_out_with_its_reason(rows, why):
 def test_the_table_has_tasks_in_the_order_of_their_shares_and_those_left_out_last():
     rows = [row(RIGHT), row(MIXED, task="lcm"), row(RIGHT, task="lcm")]
     bounds = {"acre": None, "gcd": None, "lcm": None, "maze": (0.2, 0.7)}
-    found = screen_rows([*rows, row(MIXED, 0.5, "maze")], bounds, 0.1)
+    found = screen_tasks([*rows, row(MIXED, 0.5, "maze")], bounds, 0.1)
     lines = [line.split() for line in rendered(table_for(found)).splitlines()[-4:]]
     maze, lcm, acre, gcd = lines
     assert maze[:3] + maze[-3:] == ["maze", "1", "1.00", "0.2-0.7", "0.50", "0%"]
@@ -145,7 +145,7 @@ def found_by(run, shares, given=None):
         for task, share in shares.items()
         for i in range(10)
     ]
-    tasks = screen_rows(rows, run.bounds, 0.1)
+    tasks = screen_tasks(rows, run.bounds, 0.1)
     return run.settings({"env": given or {}}, tasks)["env"]
 
 
