@@ -175,7 +175,12 @@ def screen(
     file that selects the tasks and levels with reward variance in their groups.
     """
     from rg_env.line_file import read_groups
-    from rg_env.results.screening import ScreenRun, screen_tasks, screen_text, table_for
+    from rg_env.results.screening import (
+        ScreenRun,
+        screen_table,
+        screen_tasks,
+        screen_text,
+    )
     from rg_env.results.terminal import rendered
 
     if out.suffix != ".yaml":
@@ -186,7 +191,7 @@ def screen(
     _write_rows(env)
     rows = Path(env.config.data_path_to_save_groups)
     tasks = screen_tasks(read_groups(rows), env.screen.bounds, least_share)
-    print(rendered(table_for(tasks)))
+    print(rendered(screen_table(tasks)))
     if all(task.left_out for task in tasks):
         raise RunError(
             f"no task has variance in {least_share:.0%} of its groups, so no"

@@ -163,7 +163,7 @@ def screen_tasks(
     return sorted(screens, key=lambda task: (bool(task.left_out), -task.share))
 
 
-def table_for(tasks: Sequence[TaskScreen]) -> Table:
+def screen_table(tasks: Sequence[TaskScreen]) -> Table:
     """Return the results as a table for the terminal."""
     headings = ["groups", "with variance", "levels", "score", "truncated"]
     title = "Groups with variance, with 95 % intervals"

@@ -9,8 +9,8 @@ from rg_env.results.screening import (
     BANDS,
     MIN_GROUPS,
     ScreenRun,
+    screen_table,
     screen_tasks,
-    table_for,
 )
 from rg_env.results.terminal import rendered
 from rg_env.stream.curriculum import Curriculum
@@ -108,7 +108,7 @@ def test_the_table_has_tasks_in_the_order_of_their_shares_and_those_left_out_las
     rows = [row(RIGHT), row(MIXED, task="lcm"), row(RIGHT, task="lcm")]
     bounds = {"acre": None, "gcd": None, "lcm": None, "maze": (0.2, 0.7)}
     found = screen_tasks([*rows, row(MIXED, 0.5, "maze")], bounds, 0.1)
-    lines = [line.split() for line in rendered(table_for(found)).splitlines()[-4:]]
+    lines = [line.split() for line in rendered(screen_table(found)).splitlines()[-4:]]
     maze, lcm, acre, gcd = lines
     assert maze[:3] + maze[-3:] == ["maze", "1", "1.00", "0.2-0.7", "0.50", "0%"]
     assert lcm[:3] + lcm[-2:] == ["lcm", "2", "0.50", "0.75", "0%"]
