@@ -142,7 +142,7 @@ def sft(
         samples = files.usable(read, lost, with_evaluation=with_evaluation)
         export.write("train", files.sft_rows(samples, least_score, most_per_item, lost))
         if not export.tasks and sources.unread:
-            raise sources.no_completion(paths)
+            raise sources.no_completion_error(paths)
         lost.update({f"{why} lines": count for why, count in sources.unread.items()})
     print("\n".join([f"{export}", *sources.reasons(), f"card: {out / 'README.md'}"]))
     return 0

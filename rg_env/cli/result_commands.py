@@ -119,7 +119,7 @@ def _results(
                 number = results.setdefault(name, len(results))
                 yield row_of(sample, number, score or "")
             if len(results) == before:
-                raise sources.no_completion([path])
+                raise sources.no_completion_error([path])
 
     table = table_of(rows())
     scored = {*table.filter(HAS_SCORE)["result"]}
@@ -202,7 +202,7 @@ def rescore(
         pool = end.enter_context(pool_of(workers, modules))
         rows = shutdown.run(_rescore(sources, out, pool, cluster, modules))
     if not rows:
-        raise sources.no_completion(paths)
+        raise sources.no_completion_error(paths)
     table = table_of(rows)
     ours = table.filter(result=SCORES.index("ours"))
     lost = Counter(ours.filter(~HAS_SCORE)["outcome"])

@@ -349,7 +349,7 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
         metrics = {place_of(str(file)): _metrics_in(file) for file in of_metrics}
         runs = runs_of(first_rows, {at: of for at, of in metrics.items() if of})
         if not runs:
-            raise sources.no_completion(paths)
+            raise sources.no_completion_error(paths)
         sampled = runs[: len(first_rows)]
         k = completions_of_most_items(table)
         parts = parts_of_runs(table, k)

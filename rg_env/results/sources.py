@@ -312,7 +312,7 @@ class Sources:
             for kind, number in self.unread.items()
         ]
 
-    def no_completion(self, paths: Iterable[str]) -> SettingError:
+    def no_completion_error(self, paths: Iterable[str]) -> SettingError:
         """Return the error for paths without a sample."""
         why = "; ".join(self.reasons()) or "they are empty"
         return SettingError(f"no completion in {', '.join(paths)}: {why}")
