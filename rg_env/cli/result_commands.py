@@ -274,7 +274,7 @@ async def _rescore(
         if cluster is None:
             batches = batched(new, SAMPLES_AT_ONCE)
             items = (item for batch in batches for item in by_item(batch))
-            await rescore(items, Rescoring(pool, library).of_item, sinks)
+            await rescore(items, Rescoring(pool, library).score_item, sinks)
         else:
             await rescore(
                 batched(new, SAMPLES_A_CALL),

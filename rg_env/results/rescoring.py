@@ -104,7 +104,7 @@ class Rescoring:
         self._pool = pool
         self._library = library
 
-    async def of_item(self, samples: Sequence[Sample]) -> list[Sample]:
+    async def score_item(self, samples: Sequence[Sample]) -> list[Sample]:
         """Return samples of one item with all three scores and the saved one.
 
         Raises:
@@ -263,7 +263,7 @@ async def rescore(
 async def rescore_samples(pool: WorkerPool, samples: Iterable[Sample]) -> list[Sample]:
     """Return samples scored again, in workers of a pool."""
     rescoring = Rescoring(pool, await read_library(pool))
-    groups = await asyncio.gather(*map(rescoring.of_item, by_item(samples)))
+    groups = await asyncio.gather(*map(rescoring.score_item, by_item(samples)))
     return [sample for group in groups for sample in group]
 
 
