@@ -10,7 +10,7 @@ import logging
 from typing import Any
 
 from rg_env.executor import in_thread
-from rg_env.results.result_file import metrics_beside, settings_text
+from rg_env.results.result_file import metrics_path, settings_text
 from rg_env.results.terminal import WorkProgress
 from rg_env.run.group import Ending, Group
 from rg_env.run.group_loop import Run, Window
@@ -44,7 +44,7 @@ class Processing:
         """
         env = self._env
         await self._continue_rows()
-        env._dumps.set_metrics_path(metrics_beside(env.jsonl_writer.path))
+        env._dumps.set_metrics_path(metrics_path(env.jsonl_writer.path))
         if self._is_short:
             await self._write_rows()
         if self._is_short:

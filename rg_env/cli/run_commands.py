@@ -106,7 +106,7 @@ def process(command: SettingsCommand, given: ExplicitSettings) -> int:
 def _write_rows(env: Any) -> None:
     """Run `process`; also report the rows of a failed run, unless a signal came."""
     from rg_env.results.report import write_final_report
-    from rg_env.results.result_file import metrics_beside
+    from rg_env.results.result_file import metrics_path
 
     try:
         asyncio.run(env.process_manager())
@@ -114,7 +114,7 @@ def _write_rows(env: Any) -> None:
         path = Path(env.config.data_path_to_save_groups)
         folder = path.with_name(f"{path.name.removesuffix('.jsonl')}_report")
         # Without rows, the metrics say why.
-        files = [path] if path.exists() else [metrics_beside(path)]
+        files = [path] if path.exists() else [metrics_path(path)]
         if page := write_final_report(files, folder, title=f"Groups in {path.name}"):
             print(f"rows: {path}\nreport: {page}")
 

@@ -47,7 +47,7 @@ from rg_env.results.estimates import (
     table_of,
     with_parts,
 )
-from rg_env.results.result_file import Place, metrics_beside, place_of
+from rg_env.results.result_file import Place, metrics_path, place_of
 from rg_env.results.samples import Row, Sample, batched, finite
 from rg_env.results.sources import METRICS, Sources, find_files
 from rg_env.reward.score import OUTCOMES
@@ -339,7 +339,7 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
         f for f in find_files(paths) if folder.resolve() not in f.resolve().parents
     ]
     of_files = counted(len(files), "file")
-    beside = {*map(metrics_beside, files)}.difference(files)
+    beside = {*map(metrics_path, files)}.difference(files)
     files += sorted(path for path in beside if path.is_file())
     sources = Sources(files)
     with new_folder(folder, _own_files) as new:

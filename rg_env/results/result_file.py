@@ -178,7 +178,7 @@ RUN_ID = re.compile("(?:^|rollouts_)([0-9a-f-]{36})_")
 """Begins the name of a run's metrics, and is in the names of its dump files."""
 
 
-def metrics_beside(file: Path) -> Path:
+def metrics_path(file: Path) -> Path:
     """Return the path of the metrics of the run that wrote dumps or rows."""
     if match := RUN_ID.search(file.name):
         return file.parent / METRICS_FOLDER / f"{match[1]}_{METRICS}"

@@ -6,7 +6,7 @@ import pytest
 
 from rg_env.errors import SettingError, visible
 from rg_env.results.report import MAX_TEXT_CHARS, write_report
-from rg_env.results.result_file import metrics_beside
+from rg_env.results.result_file import metrics_path
 from tests.support.hostile_texts import HOSTILE
 from tests.support.reported import (
     UUID,
@@ -146,8 +146,8 @@ def test_a_length_is_a_whole_number_at_both_ends_of_its_interval_and_axis(tmp_pa
 def test_the_head_counts_the_files_that_it_names(tmp_path):
     dump(tmp_path, [group(rollout("2"))])
     (path,) = tmp_path.glob("*.jsonl")
-    metrics_beside(path).parent.mkdir(exist_ok=True)
-    metrics_beside(path).write_text('{"step": 1, "train/mean_score": 1}\n')
+    metrics_path(path).parent.mkdir(exist_ok=True)
+    metrics_path(path).write_text('{"step": 1, "train/mean_score": 1}\n')
     assert f"in 1 file of {path.name}; " in reported(tmp_path / "r", path).notes[0]
 
 
