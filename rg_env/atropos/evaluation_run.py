@@ -23,7 +23,7 @@ from rg_env.atropos.model import Completions
 from rg_env.atropos.rewards import GroupRewards
 from rg_env.executor import in_thread
 from rg_env.inference.connection import sampling_extra_of
-from rg_env.results.evaluation_files import NUMBERS, EvaluationFiles
+from rg_env.results.evaluation_files import METRICS_FILE, EvaluationFiles
 from rg_env.results.result_file import settings_text
 from rg_env.results.samples import NOT_USED, Row, sample_of
 from rg_env.results.terminal import WorkProgress, rendered
@@ -257,7 +257,7 @@ class Evaluation:
             logger.info("results: %s", folder)
         except OSError as error:
             # With a truncated file, the evaluation would count as complete.
-            (folder / NUMBERS).unlink(missing_ok=True)
+            (folder / METRICS_FILE).unlink(missing_ok=True)
             self.folder = None
             logger.error("env.data_dir_to_save_evals: %s: %s", folder, error)
         finally:

@@ -24,7 +24,7 @@ from rg_env.settings.setting_checks import Affects
 
 logger = logging.getLogger(__name__)
 
-NUMBERS = "metrics.json"
+METRICS_FILE = "metrics.json"
 
 
 def _key_of(row: Row) -> str:
@@ -138,7 +138,7 @@ class EvaluationFiles:
         without = Affects.ROWS if self._resumes else None
         for file in result_files(wanted, SAMPLES, self._settings, without):
             self._file = file
-            if not file.end or not file.path.with_name(NUMBERS).exists():
+            if not file.end or not file.path.with_name(METRICS_FILE).exists():
                 break
         if self._resumes:
             check_writable("env.data_dir_to_save_evals", file.path)
