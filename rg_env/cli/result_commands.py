@@ -237,7 +237,7 @@ async def _rescore(
     from rg_env.results.rescoring import (
         RescoredFile,
         Rescoring,
-        by_item,
+        group_by_item,
         rescore,
         rescore_here,
     )
@@ -273,7 +273,7 @@ async def _rescore(
         sinks.append(show)
         if cluster is None:
             batches = batched(new, SAMPLES_AT_ONCE)
-            items = (item for batch in batches for item in by_item(batch))
+            items = (item for batch in batches for item in group_by_item(batch))
             await rescore(items, Rescoring(pool, library).score_item, sinks)
         else:
             await rescore(

@@ -83,7 +83,7 @@ def _read(sample: Sample) -> tuple[str | None, str]:
     return read.answer, str(read.failure)
 
 
-def by_item(samples: Iterable[Sample]) -> Iterable[Sequence[Sample]]:
+def group_by_item(samples: Iterable[Sample]) -> Iterable[Sequence[Sample]]:
     """Return the samples of each item."""
 
     def origin(sample: Sample) -> str:
@@ -263,7 +263,7 @@ async def rescore(
 async def rescore_samples(pool: WorkerPool, samples: Iterable[Sample]) -> list[Sample]:
     """Return samples scored again, in workers of a pool."""
     rescoring = Rescoring(pool, await read_library(pool))
-    groups = await asyncio.gather(*map(rescoring.score_item, by_item(samples)))
+    groups = await asyncio.gather(*map(rescoring.score_item, group_by_item(samples)))
     return [sample for group in groups for sample in group]
 
 
