@@ -84,7 +84,7 @@ def _print(
     comparison: Comparison, remarks: Sequence[str], *, with_tasks: bool, as_json: bool
 ) -> None:
     if as_json:
-        print(json.dumps(comparison.numbers() | {"remarks": remarks}, indent=2))
+        print(json.dumps(comparison.as_json() | {"remarks": remarks}, indent=2))
     else:
         print(
             "\n".join([rendered(*comparison.tables(with_tasks=with_tasks)), *remarks])

@@ -157,7 +157,7 @@ class Comparison:
             pair: paired(table, *pair) for pair in pairs if all_pairs or pair[0] == 0
         }
 
-    def numbers(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Return all as plain values."""
         names = self._names
         differences = []
