@@ -284,7 +284,7 @@ def _whole(item: Item) -> Row:
 # -- saved completions -----------------------------------------------------------------
 
 
-def usable(
+def select_usable(
     samples: Iterable[Sample], left_out: Counter[str], *, with_evaluation: bool = False
 ) -> Iterator[Sample]:
     """Yield the samples that can be trained on, without duplicates.
@@ -321,7 +321,7 @@ def usable(
 def sft_rows(
     samples: Iterable[Sample], least_score: float, most: int, left_out: Counter[str]
 ) -> Iterator[Row]:
-    """Yield conversations of `usable` samples, the best `most` of each prompt."""
+    """Yield usable samples as conversations, the best `most` of each prompt."""
     for some in grouped(samples, _prompt_of).values():
         good = [s for s in some if s.score is not None and s.score >= least_score]
         best = sorted(good, key=lambda sample: -(sample.score or 0.0))[:most]

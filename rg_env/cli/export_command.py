@@ -139,7 +139,7 @@ def sft(
     with files.new_export(out, "sft", form, how=card) as export:
         lost = export.left_out
         read = sources.samples("export")
-        samples = files.usable(read, lost, with_evaluation=with_evaluation)
+        samples = files.select_usable(read, lost, with_evaluation=with_evaluation)
         export.write("train", files.sft_rows(samples, least_score, most_per_item, lost))
         if not export.tasks and sources.unread:
             raise sources.no_completion_error(paths)

@@ -191,7 +191,7 @@ def exported(folder, *lines, least=1.0, most=4, form="jsonl", **how):
     (folder / "lines.jsonl").write_text("".join(f"{json.dumps(x)}\n" for x in lines))
     read = sources.Sources(sources.find_files([str(folder / "lines.jsonl")]))
     with files.new_export(folder / "x", "sft", form) as export:
-        samples = files.usable(read.samples(), export.left_out, **how)
+        samples = files.select_usable(read.samples(), export.left_out, **how)
         rows = files.sft_rows(samples, least, most, export.left_out)
         export.write("train", rows)
     return rows_of(folder / "x"), dict(+export.left_out)
