@@ -47,9 +47,15 @@ from rg_env.results.estimates import (
     table_of,
     with_parts,
 )
-from rg_env.results.result_file import Place, metrics_path, place_of
 from rg_env.results.samples import Row, Sample, batched, finite
-from rg_env.results.sources import METRICS, Sources, find_files
+from rg_env.results.sources import (
+    METRICS,
+    RunPath,
+    Sources,
+    find_files,
+    metrics_path,
+    run_path,
+)
 from rg_env.reward.score import OUTCOMES
 from rg_env.settings.program_settings import SIMULATED
 
@@ -71,8 +77,8 @@ COLUMNS = ["run", "task", "score", "outcome", "level", "step", "tokens", "answer
 
 # -- runs ------------------------------------------------------------------------------
 
-FirstRows = dict[tuple[Place, str | None], Row]
-"""Place and model of a run to the row of its first sample."""
+FirstRows = dict[tuple[RunPath, str | None], Row]
+"""RunPath and model of a run to the row of its first sample."""
 
 
 class RunMetrics(NamedTuple):
@@ -109,7 +115,7 @@ class Run(NamedTuple):
     metrics: RunMetrics
 
 
-def runs_of(first_rows: FirstRows, metrics: Mapping[Place, RunMetrics]) -> list[Run]:
+def runs_of(first_rows: FirstRows, metrics: Mapping[RunPath, RunMetrics]) -> list[Run]:
     """Return the runs of samples in their order, and then those of metrics alone.
 
     Metrics of a place with several runs are those of the first.
@@ -278,7 +284,7 @@ def _read(samples: Iterator[Sample], folder: Path) -> tuple[FirstRows, pl.DataFr
         texts = []
         for sample in chunk:
             row = sample.row
-            place = place_of(str(row["source"]), row.get("run"))
+            place = run_path(str(row["source"]), row.get("run"))
             run = (place, row.get("model"))
             first_rows.setdefault(run, row)
             rows.append(row_of(sample, of_runs.setdefault(run, len(of_runs))))
@@ -346,7 +352,7 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
         first_rows, table = _read(sources.samples("report"), new)
         # Last: they know of no less than the dumps.
         of_metrics = [file for file in files if file.name.endswith(METRICS)]
-        metrics = {place_of(str(file)): _metrics_in(file) for file in of_metrics}
+        metrics = {run_path(str(file)): _metrics_in(file) for file in of_metrics}
         runs = runs_of(first_rows, {at: of for at, of in metrics.items() if of})
         if not runs:
             raise sources.no_completion_error(paths)

@@ -7,11 +7,9 @@ and where they were made does not matter.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import json
 import logging
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,8 +20,6 @@ import yaml
 from rg_env.executor import release_gil
 from rg_env.installation import VERSION
 from rg_env.line_file import LineFile
-from rg_env.results.sources import METRICS
-from rg_env.run.dumps import METRICS_FOLDER
 from rg_env.settings.environment_settings import affecting
 from rg_env.settings.setting_checks import Affects, without_path
 
@@ -170,33 +166,3 @@ def read_lines(path: Path, kind: type[T]) -> Iterator[tuple[int, T | None]]:
             yield end, value
     if damaged:
         logger.warning("%s: %d lines are no results", path, damaged)
-
-
-# -- the run of a file -----------------------------------------------------------------
-
-RUN_ID = re.compile("(?:^|rollouts_)([0-9a-f-]{36})_")
-"""Begins the name of a run's metrics, and is in the names of its dump files."""
-
-
-def metrics_path(file: Path) -> Path:
-    """Return the path of the metrics of the run that wrote dumps or rows."""
-    if match := RUN_ID.search(file.name):
-        return file.parent / METRICS_FOLDER / f"{match[1]}_{METRICS}"
-    return file.with_name(f"{file.name.removesuffix('.jsonl')}_{METRICS}")
-
-
-Place = str
-"""The path of a run, or its name; of dump files, the first letters of its id."""
-
-
-@functools.lru_cache(maxsize=4096)
-def place_of(source: str, run: str | None = None) -> Place:
-    """Return the place of the run, perhaps a published one, that a file belongs to."""
-    path = Path(source).resolve()
-    if run:
-        return str(path.parent.parent)
-    if match := RUN_ID.search(path.name):
-        return match[1][:8]
-    if path.name.startswith("samples.") or path.name == METRICS:
-        return str(path.parent)
-    return str(path.parent / path.name.removesuffix(f"_{METRICS}").split(".json")[0])
