@@ -142,7 +142,7 @@ class Evaluation:
             config.data_dir_to_save_evals,
             settings_text(config, env._servers.clients, env._dumps.versions),
             known,
-            resumes=env.process_mode,
+            may_continue=env.process_mode,
             has_tokens=config.tokenizer_name != start_checks.NO_TOKENIZER,
         )
 
