@@ -154,7 +154,7 @@ def _wilson(
     return max(0.0, low), min(1.0, high)
 
 
-def estimates(
+def estimate_means(
     table: pl.DataFrame,
     value: pl.Expr = SCORE,
     by: Sequence[str] = PART,
@@ -244,7 +244,7 @@ def best_of_items(
 ) -> dict[Key, Estimate]:
     """Return the mean of `best_of` over items, for each part, {} if k is 1."""
     items = table.filter(HAS_SCORE).group_by(*by, "task", "item", maintain_order=True)
-    return estimates(items.agg(best_of(value, k)), by=by) if k > 1 else {}
+    return estimate_means(items.agg(best_of(value, k)), by=by) if k > 1 else {}
 
 
 # -- results ---------------------------------------------------------------------------
@@ -273,19 +273,19 @@ def results(
     none.
     """
     is_not_used = OUTCOME == NOT_USED
-    by_task = estimates(table, by=by, clusters="task")
+    by_task = estimate_means(table, by=by, clusters="task")
     groups = (
         table.filter(HAS_SCORE)
         .group_by(*by, "task", "item", "group")
         .agg(pl.len(), differ=SCORE.n_unique() > 1)
         .filter(pl.col("len") > 1)
     )
-    means = {name: estimates(table, value, by) for name, value in VALUES.items()}
+    means = {name: estimate_means(table, value, by) for name, value in VALUES.items()}
     means |= {
         "by_task": {part: of for part, of in by_task.items() if of.clusters > 1},
         "best_of_k": best_of_items(table, SCORE, by, k),
         "pass_at_k": best_of_items(table, RIGHT, by, k),
-        "with_variance": estimates(groups, pl.col("differ"), by),
+        "with_variance": estimate_means(groups, pl.col("differ"), by),
     }
     counts = table.group_by(by).agg(
         items=pl.col("item").filter(HAS_SCORE).n_unique(),
@@ -315,4 +315,4 @@ def paired(
         )
     )
     less = pl.col("second") - pl.col("first")
-    return estimates(items, less, by, within=(-1.0, 1.0))
+    return estimate_means(items, less, by, within=(-1.0, 1.0))

@@ -41,7 +41,7 @@ from rg_env.results.estimates import (
     Key,
     Numbers,
     completions_of_most_items,
-    estimates,
+    estimate_means,
     results,
     row_of,
     table_of,
@@ -162,7 +162,7 @@ def parts_of_runs(table: pl.DataFrame, k: int) -> dict[Key, Numbers]:
     levels = table.drop_nulls("level").with_columns(kind=pl.lit("level"), name=level)
     samples = pl.concat([with_parts(table), levels])
     by = [*PART, "result"]
-    tokens = estimates(samples, pl.col("tokens"), by, within=(0.0, math.inf))
+    tokens = estimate_means(samples, pl.col("tokens"), by, within=(0.0, math.inf))
     parts = results(samples, by, k)
     return {part: of | {"tokens": tokens.get(part)} for part, of in parts.items()}
 
@@ -170,7 +170,7 @@ def parts_of_runs(table: pl.DataFrame, k: int) -> dict[Key, Numbers]:
 def outcomes_of_runs(table: pl.DataFrame) -> Iterator[tuple[int, str, Estimate]]:
     """Yield run, outcome and its share of the rollouts, the best outcome first."""
     for word in dict.fromkeys([*OUTCOMES, *table["outcome"]]):
-        shares = estimates(table, pl.col("outcome") == word, ["result"])
+        shares = estimate_means(table, pl.col("outcome") == word, ["result"])
         for (run,), share in shares.items():
             if share.mean:
                 yield run, word, share

@@ -12,7 +12,7 @@ import pytest
 from rg_env.results.estimates import (
     WHOLE,
     best_of,
-    estimates,
+    estimate_means,
     paired,
     results,
     row_of,
@@ -39,7 +39,7 @@ def table(*results):
 
 
 def interval(samples, **how):
-    return estimates(table(samples), **how)[WHOLE]
+    return estimate_means(table(samples), **how)[WHOLE]
 
 
 # -- intervals -------------------------------------------------------------------------
@@ -74,7 +74,7 @@ def test_each_part_has_the_clustered_variance_within_its_tasks(seed):
         sample(rng.choice([0.0, 0.5, 1.0]), str(rng.randrange(4)), f"t{number % 5}")
         for number in range(12)
     ]
-    found = estimates(table(samples), within=(-9.0, 9.0))
+    found = estimate_means(table(samples), within=(-9.0, 9.0))
     for (kind, name), one in found.items():
         those = [s for s in samples if kind != "task" or s.task == name]
         assert one.mean == pytest.approx(fmean(s.score for s in those), abs=1e-12)
