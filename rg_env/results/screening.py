@@ -21,7 +21,7 @@ import yaml
 from rich.table import Table
 
 from rg_env.errors import SettingError, counted, not_allowed
-from rg_env.results.estimates import Estimate, share_of
+from rg_env.results.estimates import Estimate, estimate_share
 from rg_env.results.samples import TRUNCATED, Row
 from rg_env.results.terminal import NumberTable
 from rg_env.run.group import has_variance
@@ -86,7 +86,7 @@ class TaskScreen(NamedTuple):
 
 def _share(bands: Iterable[Band]) -> Estimate | None:
     varied = [group.has_variance for band in bands for group in band]
-    return share_of(sum(varied), len(varied)) if varied else None
+    return estimate_share(sum(varied), len(varied)) if varied else None
 
 
 def _is_poor(end: Sequence[Band], rest: Sequence[Band]) -> bool:

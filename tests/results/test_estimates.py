@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 
 from rg_env.results.estimates import (
-    WHOLE,
-    best_of,
+    OVERALL,
+    best_of_k,
+    estimate_differences,
     estimate_means,
-    paired,
-    results,
+    estimate_share,
+    measure_parts,
     row_of,
-    share_of,
     table_of,
     with_parts,
 )
@@ -39,7 +39,7 @@ def table(*results):
 
 
 def interval(samples, **how):
-    return estimate_means(table(samples), **how)[WHOLE]
+    return estimate_means(table(samples), **how)[OVERALL]
 
 
 # -- intervals -------------------------------------------------------------------------
@@ -107,7 +107,7 @@ def test_the_interval_of_equal_scores_is_that_of_wilson():
 
 @pytest.mark.parametrize("scores", [(0.0, 1.0, 1.0), (1.0,), (0.0, 0.0)])
 def test_a_share_of_independent_things_is_that_of_a_table(scores):
-    found = share_of(int(sum(scores)), len(scores))
+    found = estimate_share(int(sum(scores)), len(scores))
     assert vars(found) == pytest.approx(vars(interval(of(*scores))), abs=1e-12)
 
 
@@ -118,18 +118,18 @@ def test_a_share_of_independent_things_is_that_of_a_table(scores):
 def test_the_best_of_k_is_the_mean_of_the_best_of_all_draws(k):
     scores = [0.1, 0.8, 0.0, 0.8, 1.0]
     draws = [*map(max, itertools.combinations(scores, k))]
-    found = pl.DataFrame({"v": scores}).select(best_of(pl.col("v"), k)).item()
+    found = pl.DataFrame({"v": scores}).select(best_of_k(pl.col("v"), k)).item()
     assert found == (pytest.approx(fmean(draws)) if draws else None)
 
 
 def test_the_best_of_thousands_takes_no_longer_than_of_a_few():
     scores = [0.0] * 15_999 + [1.0]
-    found = pl.DataFrame({"v": scores}).select(best_of(pl.col("v"), 12_000)).item()
+    found = pl.DataFrame({"v": scores}).select(best_of_k(pl.col("v"), 12_000)).item()
     assert found == pytest.approx(0.75)
 
 
 def test_the_best_of_k_is_of_the_items_that_have_k_completions():
-    found = results(table(of([0.0, 0.5], [0.0, 1.0], 1.0)), k=2)[WHOLE]
+    found = measure_parts(table(of([0.0, 0.5], [0.0, 1.0], 1.0)), k=2)[OVERALL]
     assert (found["best_of_k"].mean, found["pass_at_k"].mean) == (0.75, 0.5)
     assert (found["items"], found["completions"]) == (3, 5)
 
@@ -140,7 +140,7 @@ def test_the_best_of_k_is_of_the_items_that_have_k_completions():
 def test_a_difference_is_of_the_mean_of_each_item_that_both_have():
     first = of(0.0, [0.5, 0.0, 1.0], 1.0, None)
     second = of(None, 1.0, 1.0, 1.0, 1.0)
-    found = paired(table(first, second), 0, 1)[WHOLE]
+    found = estimate_differences(table(first, second), 0, 1)[OVERALL]
     assert (found.mean, found.samples) == (0.25, 2)
     assert (found.low, found.high) == (-1, 1)
 
@@ -156,8 +156,8 @@ def test_a_difference_is_the_opposite_of_that_of_swapped_results(seed):
         for _ in range(2)
     )
     made = table(first, second)
-    there = paired(made, 0, 1)
-    back = paired(made, 1, 0)
+    there = estimate_differences(made, 0, 1)
+    back = estimate_differences(made, 1, 0)
     assert len(there) > 4 and there.keys() == back.keys()
     for part, found in there.items():
         swapped = back[part]

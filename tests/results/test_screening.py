@@ -4,7 +4,7 @@ import pytest
 
 from rg_env.errors import SettingError
 from rg_env.library.scales import load_shipped
-from rg_env.results.estimates import share_of
+from rg_env.results.estimates import estimate_share
 from rg_env.results.screening import (
     BANDS,
     MIN_GROUPS,
@@ -53,7 +53,7 @@ def screened(rows, bounds=WHOLE, least_share=0.1, task="gcd"):
 def test_the_share_is_that_of_groups_whose_rewards_differ_and_all_else_are_means():
     penalised = row(RIGHT, finish_reason="length") | {"scores": [1.0, 0.4]}
     task = screened([penalised, row(MIXED), row(RIGHT), row(WRONG)], bounds=None)
-    assert task.variance == share_of(2, 4)
+    assert task.variance == estimate_share(2, 4)
     assert (task.share, task.score, task.truncated) == (0.5, 0.625, 0.25)
 
 
