@@ -47,7 +47,8 @@ from rg_env.results.estimates import (
     usual_completions,
     with_parts,
 )
-from rg_env.results.samples import Row, Sample, batched, finite
+from rg_env.results.run_metrics import CURVES, RunMetrics, read_metrics
+from rg_env.results.samples import Row, Sample, batched
 from rg_env.results.sources import (
     METRICS,
     RunPath,
@@ -79,23 +80,6 @@ COLUMNS = ["run", "task", "score", "outcome", "level", "step", "tokens", "answer
 
 FirstRows = dict[tuple[RunPath, str | None], Row]
 """Path and model of a run to the row of its first sample."""
-
-
-class RunMetrics(NamedTuple):
-    """The contents of a file of metrics.
-
-    Attributes:
-        began: The time of its first line, or "".
-        scored: Number of scored rollouts, 0 if it is not known.
-        alarms: The newest alarms.
-        curves: Key to up to `MAX_POINTS` points: the last of some steps, and the mean
-            value of these steps.
-    """
-
-    began: str = ""
-    scored: int = 0
-    alarms: Sequence[str] = ()
-    curves: Mapping[str, Sequence[tuple[float, float]]] = {}
 
 
 class Run(NamedTuple):
@@ -180,60 +164,6 @@ def outcomes_of_runs(table: pl.DataFrame) -> Iterator[tuple[int, str, Estimate]]
                 yield run, outcome, share
 
 
-# -- curves ----------------------------------------------------------------------------
-
-CURVES = {
-    "train/mean_score": "score",
-    "mean_score": "score",
-    "train/groups_with_variance": "groups with variance",
-    "train/level": "level",
-    "train/completion_tokens": "tokens",
-    "train/truncated": "truncated",
-    "eval/mean_score": "score of evaluations",
-}
-"""Key of metrics to the name of its curve."""
-
-MAX_POINTS = 100
-
-
-def _read_metrics(path: Path) -> RunMetrics | None:
-    """Read a file of metrics, without invalid lines; None if there are no others."""
-    lines = []
-    alarms: list[str] = []
-    for text in path.read_bytes().splitlines():
-        with contextlib.suppress(AttributeError, RecursionError, TypeError, ValueError):
-            line = json.loads(text)
-            new_alarms = [
-                f"{name} in {task}, {count} times, the newest: {why}"
-                for name, task, count, why, *_ in line.get("alarms", ())
-            ]
-            if finite(line.get("step")) is not None:
-                lines.append(line)
-                alarms = new_alarms or alarms
-    if not lines:
-        return None
-    return RunMetrics(
-        began=str(lines[0].get("time") or ""),
-        scored=int(finite(lines[-1].get("train/rollouts_scored")) or 0),
-        alarms=alarms,
-        curves=_points_of(lines),
-    )
-
-
-def _points_of(lines: Sequence[Row]) -> dict[str, Sequence[tuple[float, float]]]:
-    """Return the points of the curves, by the keys of `CURVES`."""
-    columns = ("step", *CURVES)
-    rows = [[finite(line.get(name)) for name in columns] for line in lines]
-    table = pl.DataFrame(rows, dict.fromkeys(columns, pl.Float64), orient="row")
-    step = pl.col("step")
-    # Steps are counted once: the last has two lines, and a resumed run repeats some.
-    size = -(-table["step"].n_unique() // MAX_POINTS)
-    part = (step.rank("dense") - 1) // size
-    means = table.group_by(part.alias("part")).agg(step.max(), pl.col(CURVES).mean())
-    means = means.sort("step")
-    return {key: means.select("step", key).drop_nulls().rows() for key in CURVES}
-
-
 def curves_of(runs: Iterable[Run]) -> dict[str, list[Any]]:
     """Return the color, label and points of each run in each curve, by its name."""
     curves: dict[str, list[Any]] = {}
@@ -268,13 +198,13 @@ def _shortened(value: Any) -> Any:
     """Return a value; a text with visible signs, and without the middle if too long."""
     if not isinstance(value, str):
         return value
-    value = visible(value)
-    left_out = len(value) - MAX_TEXT_CHARS
-    if left_out <= 0:
-        return value
-    half = MAX_TEXT_CHARS // 2
-    gap = f"[... {left_out:,} of {len(value):,} characters are left out here ...]"
-    return f"{value[:half]}\n\n{gap}\n\n{value[-half:]}"
+    text = visible(value)
+    left_out = len(text) - MAX_TEXT_CHARS
+    if left_out > 0:
+        half = MAX_TEXT_CHARS // 2
+        gap = f"[... {left_out:,} of {len(text):,} characters are left out here ...]"
+        text = f"{text[:half]}\n\n{gap}\n\n{text[-half:]}"
+    return text
 
 
 def _read_samples(
@@ -387,7 +317,7 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
         # Read after the dumps, so that no rollout of a dump is missing in them.
         metrics = {}
         for file in files:
-            if file.name.endswith(METRICS) and (contents := _read_metrics(file)):
+            if file.name.endswith(METRICS) and (contents := read_metrics(file)):
                 metrics[run_path(str(file))] = contents
         runs = runs_of(first_rows, metrics)
         if not runs:
