@@ -106,7 +106,7 @@ def process(command: SettingsCommand, given: ExplicitSettings) -> int:
 def _write_rows(env: Any) -> None:
     """Run `process`; also report the rows of a failed run, unless a signal came."""
     from rg_env.results.report import write_final_report
-    from rg_env.results.sources import metrics_path
+    from rg_env.results.run_metrics import metrics_path
 
     try:
         asyncio.run(env.process_manager())

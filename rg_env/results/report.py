@@ -47,16 +47,16 @@ from rg_env.results.estimates import (
     usual_completions,
     with_parts,
 )
-from rg_env.results.run_metrics import CURVES, RunMetrics, read_metrics
-from rg_env.results.samples import Row, Sample, batched
-from rg_env.results.sources import (
-    METRICS,
+from rg_env.results.run_metrics import (
+    CURVES,
+    RunMetrics,
     RunPath,
-    Sources,
-    find_files,
     metrics_path,
+    read_metrics,
     run_path,
 )
+from rg_env.results.samples import Row, Sample, batched
+from rg_env.results.sources import METRICS, Sources, find_files
 from rg_env.reward.score import OUTCOMES
 from rg_env.settings.program_settings import SIMULATED
 

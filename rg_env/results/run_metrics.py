@@ -1,16 +1,56 @@
-"""The metrics of a run for a report: when it began, its alarms, its curves."""
+"""The metrics of a run: where they are, and what a report shows of them."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import polars as pl
-
 from rg_env.results.samples import Row, finite
+from rg_env.results.sources import METRICS
+from rg_env.run.dumps import METRICS_FOLDER
+
+# -- files of a run --------------------------------------------------------------------
+
+RUN_ID = re.compile("(?:^|rollouts_)([0-9a-f-]{36})_")
+"""The id of a run, in the names of its metrics and its dump files."""
+
+
+def metrics_path(file: Path) -> Path:
+    """Return the path of the metrics of the run that wrote dumps or rows."""
+    if match := RUN_ID.search(file.name):
+        return file.parent / METRICS_FOLDER / f"{match[1]}_{METRICS}"
+    return file.with_name(f"{file.name.removesuffix('.jsonl')}_{METRICS}")
+
+
+RunPath = str
+"""The path of a run's files; for dump files, the first eight characters of its id."""
+
+
+@functools.lru_cache(maxsize=4096)
+def run_path(source: str, published_run: str | None = None) -> RunPath:
+    """Return the path of the run that a file belongs to.
+
+    Args:
+        source: The path of a file of samples or metrics.
+        published_run: The name of a published run, whose files are two folders below.
+    """
+    path = Path(source).resolve()
+    if published_run:
+        return str(path.parent.parent)
+    if match := RUN_ID.search(path.name):
+        return match[1][:8]
+    if path.name.startswith("samples.") or path.name == METRICS:
+        return str(path.parent)
+    name = path.name.removesuffix(f"_{METRICS}")
+    return str(path.parent / name.split(".json")[0])
+
+
+# -- their contents --------------------------------------------------------------------
 
 CURVES = {
     "train/mean_score": "score",
@@ -69,6 +109,8 @@ def read_metrics(path: Path) -> RunMetrics | None:
 
 def _points_of(lines: Sequence[Row]) -> dict[str, Sequence[tuple[float, float]]]:
     """Return the points of the curves, by the keys of `CURVES`."""
+    import polars as pl  # slow
+
     columns = ("step", *CURVES)
     rows = [[finite(line.get(name)) for name in columns] for line in lines]
     table = pl.DataFrame(rows, dict.fromkeys(columns, pl.Float64), orient="row")

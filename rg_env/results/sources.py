@@ -15,7 +15,6 @@ in it. `source` is the file, and `place` the line. What cannot be read is counte
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import math
 import re
@@ -345,41 +344,3 @@ def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
             yield 0, first + opened.read()
         else:
             yield from enumerate((first, *opened), 1)
-
-
-# -- the run that a file belongs to ----------------------------------------------------
-
-RUN_ID = re.compile("(?:^|rollouts_)([0-9a-f-]{36})_")
-"""The id of a run, in the names of its metrics and its dump files."""
-
-
-def metrics_path(file: Path) -> Path:
-    """Return the path of the metrics of the run that wrote dumps or rows."""
-    from rg_env.run.dumps import METRICS_FOLDER
-
-    if match := RUN_ID.search(file.name):
-        return file.parent / METRICS_FOLDER / f"{match[1]}_{METRICS}"
-    return file.with_name(f"{file.name.removesuffix('.jsonl')}_{METRICS}")
-
-
-RunPath = str
-"""The path of a run's files; for dump files, the first eight characters of its id."""
-
-
-@functools.lru_cache(maxsize=4096)
-def run_path(source: str, published_run: str | None = None) -> RunPath:
-    """Return the path of the run that a file belongs to.
-
-    Args:
-        source: The path of a file of samples or metrics.
-        published_run: The name of a published run, whose files are two folders below.
-    """
-    path = Path(source).resolve()
-    if published_run:
-        return str(path.parent.parent)
-    if match := RUN_ID.search(path.name):
-        return match[1][:8]
-    if path.name.startswith("samples.") or path.name == METRICS:
-        return str(path.parent)
-    name = path.name.removesuffix(f"_{METRICS}")
-    return str(path.parent / name.split(".json")[0])

@@ -108,7 +108,7 @@ def test_draws_without_an_item_are_counted(monkeypatch):
 
 @pytest.mark.processes
 def test_no_question_is_trained_on_twice_or_evaluated_on(out, monkeypatch):
-    monkeypatch.setattr(files, "REPEATS_IN_A_ROW", 100)
+    monkeypatch.setattr(files, "MAX_REPEATS_IN_A_ROW", 100)
     export = export_items(out, Tasks("gcd", params=FEW), 1000, each=4)
     train = [row["question"] for row in rows_of(out)]
     test = {row["question"] for row in rows_of(out, "test")}

@@ -6,7 +6,7 @@ import pytest
 
 from rg_env.errors import SettingError, visible
 from rg_env.results.report import MAX_TEXT_CHARS, write_report
-from rg_env.results.sources import metrics_path
+from rg_env.results.run_metrics import metrics_path
 from tests.support.hostile_texts import HOSTILE
 from tests.support.reported import (
     UUID,
