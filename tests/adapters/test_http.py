@@ -309,7 +309,7 @@ def test_health_does_not_wait_for_busy_workers(served, item, other_pool, monkeyp
     sleep = other_pool.run(time.sleep, GUARD_S, deadline_s=GUARD_S)
     busy = asyncio.run_coroutine_threadsafe(sleep, served.loop)
     body = {"item": item.to_json(), "completions": ["<answer>1</answer>"]}
-    count = 2 * server.IN_FLIGHT
+    count = 2 * server.MAX_IN_FLIGHT
     with ThreadPoolExecutor(count) as clients:
         scores = [clients.submit(served.post, "/score", body) for _ in range(count)]
         for _ in range(20):
