@@ -23,7 +23,7 @@ import yaml
 from rg_env.errors import RunError, SettingError
 from rg_env.installation import VERSION
 from rg_env.places import new_folder
-from rg_env.results.samples import Sample, batched, grouped
+from rg_env.results.samples import Sample, batched, grouped, pick
 from rg_env.reward.prompt import built_in_prompt
 from rg_env.stream.item import Item
 from rg_env.stream.seeds import EVALUATION_BIT
@@ -365,8 +365,7 @@ def _prompt_of(sample: Sample) -> tuple[str, str | None, str]:
 def _saved_item_columns(sample: Sample) -> Row:
     """Return the columns of the item; its JSON is null if it cannot be made again."""
     names = ("seed", "params", "level", "answer_format", "partial_credit")
-    fields = {name: sample.row[name] for name in names if name in sample.row}
-    fields["task"] = sample.task
+    fields = pick(sample.row, names) | {"task": sample.task}
     system = sample.row.get("system")
     if system != built_in_prompt(sample.row.get("answer_format", "tags")):
         fields["system_prompt"] = system

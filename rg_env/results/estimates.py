@@ -34,17 +34,20 @@ Z_95 = 1.959963984540054
 
 Key = tuple[Any, ...]
 SCORE = pl.col("score")
-OUTCOME = pl.col("outcome")
 HAS_SCORE = SCORE.is_not_null()
-RIGHT = SCORE >= 1.0
 
 PART_COLUMNS = ("kind", "name")
 OVERALL = ("all", "")
 KINDS = {"all": pl.lit(""), "category": pl.col("category"), "task": pl.col("task")}
 """Kind of parts to the name of the part that a row belongs to."""
 
-MEASURES = {name: pl.col(name) for name in ("answered", "truncated", "level")}
-MEASURES |= {"by_item": SCORE, "right": RIGHT}
+MEASURES = {
+    "answered": pl.col("answered"),
+    "truncated": pl.col("truncated"),
+    "level": pl.col("level"),
+    "by_item": SCORE,
+    "right": SCORE >= 1.0,
+}
 """Name of an estimate to the value whose mean it estimates."""
 
 COLUMNS: dict[str, Any] = dict.fromkeys(("result", "item", "group"), pl.Int64)
@@ -288,7 +291,7 @@ def measure_parts(
     `items` and `completions` count those with a score, and `failed` and `not_used` the
     `rollouts` without one.
     """
-    is_not_used = OUTCOME == NOT_USED
+    is_not_used = pl.col("outcome") == NOT_USED
     by_task = estimate_means(table, by=by, clusters="task")
     groups = (
         table.filter(HAS_SCORE)
@@ -300,7 +303,7 @@ def measure_parts(
     means |= {
         "by_task": {part: mean for part, mean in by_task.items() if mean.clusters > 1},
         "best_of_k": estimate_best_of_k(table, SCORE, by, k),
-        "pass_at_k": estimate_best_of_k(table, RIGHT, by, k),
+        "pass_at_k": estimate_best_of_k(table, MEASURES["right"], by, k),
         "with_variance": estimate_means(groups, pl.col("differ"), by),
     }
     counts = table.group_by(by).agg(

@@ -14,6 +14,7 @@ from rg_env.executor import in_thread
 from rg_env.group_encoding import encode_group
 from rg_env.logs import should_log
 from rg_env.results.result_file import ResultFile, read_lines, result_files
+from rg_env.results.samples import pick
 from rg_env.run.group import Ending, Group, count_rollouts, groups_in, has_variance
 from rg_env.run.group_loop import RunStoppedError
 from rg_env.settings.setting_checks import Affects
@@ -52,7 +53,7 @@ class RowWriter:
 
     def write(self, row: Mapping[str, Any]) -> None:
         """Write one row, whole or not at all; its columns of tokens come last."""
-        tokens = {name: row[name] for name in TOKEN_COLUMNS if name in row}
+        tokens = pick(row, TOKEN_COLUMNS)
         others = {name: value for name, value in row.items() if name not in tokens}
         columns = others | tokens if self.with_tokens else others
         self._file.append(encode_group(columns) + b"\n")

@@ -131,18 +131,6 @@ def runs_of(first_rows: FirstRows, metrics: Mapping[RunPath, RunMetrics]) -> lis
 # The tenth of a level; 1 - 0.9 is less than 0.1.
 TENTH = (pl.col("level") * 10 + 1e-9).floor().clip(0, 9) / 10
 
-FIGURES = {
-    "by_item": "score",
-    "right": "right",
-    "pass_at_k": "pass@{}",
-    "answered": "answered",
-    "with_variance": "with variance",
-    "truncated": "truncated",
-    "level": "level",
-    "tokens": "tokens",
-}
-"""Name of an estimate of a part to the heading of its column."""
-
 
 def parts_of_runs(table: pl.DataFrame, k: int) -> dict[Key, PartResult]:
     """Return the results of the parts of each run, by kind, name and run number."""
@@ -277,12 +265,9 @@ def _values_of(table: pl.DataFrame, runs: Sequence[Run]) -> dict[str, Any]:
     return {
         "alarms": [f"{run.label}: {a}" for run in runs for a in run.metrics.alarms],
         "curves": curves_of(runs),
+        "k": k,
         "parts": parts,
-        "figures": [
-            (name, heading.format(k))
-            for name, heading in FIGURES.items()
-            if any(part.get(name) for part in parts.values())
-        ],
+        "estimated": {n for part in parts.values() for n in part if part[n]},
         "outcomes": outcomes_of_runs(table),
         "meanings": OUTCOMES,
         "guessing": guessing_notes(set(table["task"])),

@@ -26,7 +26,7 @@ from rg_env.library.installed_library import read_library
 from rg_env.library.registry import LibraryDescription
 from rg_env.library.task_check import is_unusable, why_no_entry
 from rg_env.line_file import LineFile
-from rg_env.results.samples import SCORES, Sample, grouped, sample_of
+from rg_env.results.samples import SCORES, Sample, grouped, pick, sample_of
 from rg_env.results.sources import Sources
 from rg_env.reward.extraction import extract_answer
 from rg_env.reward.score import UNSCORED, Score, ScoringRules
@@ -60,7 +60,19 @@ STOPS = (PoolClosedError, PreloadError)
 
 ITEMS_AT_ONCE = 16
 ORIGIN = ("seed", "params", "dataset", "index")
-KEPT = ("run", "model", "source", "place", "finish_reason", "level", "answer_format")
+"""Fields that make the item again."""
+
+KEPT = (
+    "run",
+    "model",
+    "source",
+    "place",
+    "finish_reason",
+    "level",
+    "answer_format",
+    *ORIGIN,
+)
+"""Fields of a sample that its new line has too."""
 
 
 class _NoItemError(Exception):
@@ -184,11 +196,7 @@ class Rescoring:
             "saved_outcome": sample.outcome,
             "scores": {"saved": sample.score},
             **fields,
-            **{
-                name: sample.row[name]
-                for name in (*KEPT, *ORIGIN)
-                if name in sample.row
-            },
+            **pick(sample.row, KEPT),
             "reasoning_gym": self._library.release,
         }
         return sample_of(row)

@@ -85,6 +85,16 @@ def batched(values: Iterator[T], size: int) -> Iterator[list[T]]:
     return iter(lambda: list(itertools.islice(values, size)), [])
 
 
+def pick(row: Row, names: Iterable[str]) -> dict[str, Any]:
+    """Return the fields of a row with these names, as far as it has them.
+
+    Example:
+        >>> pick({"task": "gcd", "seed": 7}, ["task", "level"])
+        {'task': 'gcd'}
+    """
+    return {name: row[name] for name in names if name in row}
+
+
 def finite(value: Any) -> float | None:
     """Return a number; None for all else, and for what is too large for a float."""
     is_finite = type(value) in (int, float) and -1e300 < value < 1e300

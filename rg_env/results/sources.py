@@ -27,7 +27,7 @@ from typing import Any
 from rg_env.errors import SettingError, printable, shown
 from rg_env.library.registry import CATEGORIES, OWN_CATEGORY
 from rg_env.line_file import PART_SUFFIX
-from rg_env.results.samples import Sample, finite
+from rg_env.results.samples import Sample, finite, pick
 from rg_env.results.terminal import WorkProgress
 from rg_env.reward.score import outcome_of
 
@@ -112,10 +112,6 @@ def _parse_number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _select(row: Row, names: Iterable[str] = SAMPLE_FIELDS) -> Row:
-    return {name: row[name] for name in names if name in row}
-
-
 def _texts_in(messages: object) -> Row:
     """Return the last text of each role, as the field of a sample."""
     fields = {"system": "system", "user": "question", "assistant": "completion"}
@@ -177,8 +173,8 @@ def _group_rows(group: Row) -> Iterator[Row]:
     is_own = "params" in group and str(task) not in CATEGORIES
     for number, rollout in enumerate(rollouts):
         yield {
-            **_select(group),
-            **_select(rollout),
+            **pick(group, SAMPLE_FIELDS),
+            **pick(rollout, SAMPLE_FIELDS),
             **_texts_in(rollout.get("conversation")),
             **_origin(group),
             "task": task,
@@ -190,10 +186,10 @@ def _group_rows(group: Row) -> Iterator[Row]:
 def _line_row(line: Row) -> Row:
     texts = (line[key] for key in COMPLETION_KEYS if isinstance(line.get(key), str))
     messages = _texts_in(line.get("messages"))
-    row = {**messages, **_select(line), **_origin(line)}
+    row = {**messages, **pick(line, SAMPLE_FIELDS), **_origin(line)}
     row["completion"] = next(texts, messages.get("completion"))
     if isinstance(line.get("scores"), dict):
-        row |= _select(line, RESCORED_FIELDS)
+        row |= pick(line, RESCORED_FIELDS)
     return row
 
 
