@@ -339,8 +339,7 @@ def sft_rows(
     """Yield usable samples as conversations, the best ones of each prompt."""
     for group in grouped(samples, _prompt_of).values():
         good = [s for s in group if s.score is not None and s.score >= min_score]
-        good.sort(key=lambda sample: -(sample.score or 0.0))
-        best = good[:max_per_prompt]
+        best = sorted(good, key=lambda s: -(s.score or 0.0))[:max_per_prompt]
         left_out["completions that were not chosen"] += len(group) - len(best)
         for sample in best:
             texts = {

@@ -80,8 +80,9 @@ class ReasoningGymGroup(types.EnvGroupBuilder):
         results = await score_async(self.item, [env.text for env in unscored])
         for env, result in zip(unscored, results, strict=True):
             if result.value is None:
-                why = f"{result.outcome}: {result.reason}"
-                raise NoScoreError(f"{self.item.task}: {why}")
+                raise NoScoreError(
+                    f"{self.item.task}: {result.outcome}: {result.reason}"
+                )
             env.result = result
         return [env.result.value for env in envs]
 

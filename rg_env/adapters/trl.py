@@ -150,8 +150,8 @@ class GRPOTasks(TrainerCallback):
         return opens_thinking(prompt)
 
     def _item(self, line: str) -> Item:
-        item = self._unscored_items.get(line)
-        return item or Item.from_json(line, self.tasks.task_modules)
+        kept = self._unscored_items.get(line)
+        return kept or Item.from_json(line, self.tasks.task_modules)
 
     def _feed_back(self, rows: Sequence[_ScoredRow]) -> dict[str, float]:
         """Feed the groups of all processes back to the stream, and return metrics."""

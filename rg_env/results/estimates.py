@@ -117,7 +117,8 @@ def row_of(sample: Sample, result: int = 0, score: str = "") -> Sequence[Any]:
         sample.is_truncated if row.get("finish_reason") else None,
         value,
         level if level is not None and 0 <= level <= 1 else None,
-        *(finite(row.get(name)) for name in ("step", "completion_tokens")),
+        finite(row.get("step")),
+        finite(row.get("completion_tokens")),
     )
 
 
@@ -322,17 +323,17 @@ def measure_parts(
 
 
 def estimate_differences(
-    table: pl.DataFrame, first: int, second: int, by: Sequence[str] = PART_COLUMNS
+    table: pl.DataFrame, first: int, second: int
 ) -> dict[Key, Estimate]:
     """Return second minus first result on the items of both, for each part."""
     result = pl.col("result")
     items = (
         table.filter(HAS_SCORE, result.is_in([first, second]))
-        .group_by(*by, "task", "item", maintain_order=True)
+        .group_by(*PART_COLUMNS, "task", "item", maintain_order=True)
         .agg(
             first=SCORE.filter(result == first).mean(),
             second=SCORE.filter(result == second).mean(),
         )
     )
     difference = pl.col("second") - pl.col("first")
-    return estimate_means(items, difference, by, within=(-1.0, 1.0))
+    return estimate_means(items, difference, within=(-1.0, 1.0))

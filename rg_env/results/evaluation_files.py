@@ -121,13 +121,12 @@ class EvaluationFiles:
         """The lines so far, without messages, in the order of `planned`."""
         return [row for _, row in sorted(self._rows.items())]
 
-    async def __aexit__(self, kind: type[BaseException] | None, *error: object) -> None:
+    async def __aexit__(self, kind: object, error: object, traceback: object) -> None:
         """Close the samples; log where they are if the evaluation was interrupted."""
         if self._file is None:
             return
         self._file.close()
-        is_cancelled = kind is not None and issubclass(kind, asyncio.CancelledError)
-        if is_cancelled and self._scores:
+        if isinstance(error, asyncio.CancelledError) and self._scores:
             self._log_end("was interrupted", self._file)
 
     def _log_end(self, how: str, file: LineFile) -> None:

@@ -48,7 +48,6 @@ from rg_env.results.estimates import (
     with_parts,
 )
 from rg_env.results.run_metrics import (
-    CURVES,
     RunMetrics,
     RunPath,
     metrics_path,
@@ -157,9 +156,9 @@ def curves_of(runs: Iterable[Run]) -> dict[str, list[Any]]:
     curves: dict[str, list[Any]] = {}
     for number, run in enumerate(runs):
         color = f"hsl({(210 + 137.5 * number) % 360:g} 70% 48%)"
-        for key, points in run.metrics.curves.items():
+        for name, points in run.metrics.curves:
             if len(points) > 1:
-                curves.setdefault(CURVES[key], []).append((color, run.label, points))
+                curves.setdefault(name, []).append((color, run.label, points))
     return curves
 
 

@@ -56,9 +56,12 @@ def settings_text(
         server["api_key"] = ""
         if "headers" in server:
             server["headers"] = dict.fromkeys(server["headers"], "")
-    used = {"reasoning_gym_environment": VERSION, **versions}
-    settings = {"versions": used, "env": env_settings(config), "openai": openai}
-    return str(yaml.safe_dump(settings, sort_keys=False))
+    sections = {
+        "versions": {"reasoning_gym_environment": VERSION, **versions},
+        "env": env_settings(config),
+        "openai": openai,
+    }
+    return str(yaml.safe_dump(sections, sort_keys=False))
 
 
 def _values_in(settings: str, names: Collection[str]) -> dict[str, Any]:

@@ -6,9 +6,9 @@ import contextlib
 import functools
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rg_env.results.samples import Row, finite
 from rg_env.results.sources import METRICS
@@ -73,14 +73,14 @@ class RunMetrics(NamedTuple):
         began: The time of its first line, or "".
         scored: Number of scored rollouts, 0 if it is not known.
         alarms: The newest alarms.
-        curves: Key to up to `MAX_POINTS` points: the last of some steps, and the mean
-            value of these steps.
+        curves: Pairs of a name and up to `MAX_POINTS` points. The mean value of some
+            steps is a point at the last of them.
     """
 
     began: str = ""
     scored: int = 0
     alarms: Sequence[str] = ()
-    curves: Mapping[str, Sequence[tuple[float, float]]] = {}
+    curves: Sequence[tuple[str, Sequence[tuple[float, float]]]] = ()
 
 
 def read_metrics(path: Path) -> RunMetrics | None:
@@ -103,12 +103,12 @@ def read_metrics(path: Path) -> RunMetrics | None:
         began=str(lines[0].get("time") or ""),
         scored=int(finite(lines[-1].get("train/rollouts_scored")) or 0),
         alarms=alarms,
-        curves=_points_of(lines),
+        curves=_curves_in(lines),
     )
 
 
-def _points_of(lines: Sequence[Row]) -> dict[str, Sequence[tuple[float, float]]]:
-    """Return the points of the curves, by the keys of `CURVES`."""
+def _curves_in(lines: Sequence[Row]) -> list[Any]:
+    """Return the name and the points of each curve."""
     import polars as pl  # slow
 
     columns = ("step", *CURVES)
@@ -120,4 +120,7 @@ def _points_of(lines: Sequence[Row]) -> dict[str, Sequence[tuple[float, float]]]
     part = (step.rank("dense") - 1) // size
     means = table.group_by(part.alias("part")).agg(step.max(), pl.col(CURVES).mean())
     means = means.sort("step")
-    return {key: means.select("step", key).drop_nulls().rows() for key in CURVES}
+    return [
+        (name, means.select("step", key).drop_nulls().rows())
+        for key, name in CURVES.items()
+    ]

@@ -22,7 +22,7 @@ from rich.table import Table
 
 from rg_env.errors import SettingError, counted, not_allowed
 from rg_env.results.estimates import Estimate, estimate_share
-from rg_env.results.samples import TRUNCATED, Row
+from rg_env.results.samples import TRUNCATED, Row, grouped
 from rg_env.results.terminal import NumberTable
 from rg_env.run.group import has_variance
 from rg_env.settings.environment_settings import CHOICE_OF_TASKS
@@ -53,6 +53,7 @@ Bounds = tuple[float, float]
 class _Screened(NamedTuple):
     """A group: its level, whether its rewards differ, and means of its completions."""
 
+    task: str
     level: float | None
     has_variance: bool
     score: float
@@ -142,6 +143,17 @@ def _screen_task(
     return TaskScreen(task, levels, variance, score, truncated, left_out)
 
 
+def _screened(row: Row) -> _Screened:
+    reasons = row["finish_reasons"]
+    return _Screened(
+        task=row["task"],
+        level=row["level"],
+        has_variance=has_variance(row["scores"]),
+        score=fmean(row["task_scores"]),
+        truncated=reasons.count(TRUNCATED) / len(reasons),
+    )
+
+
 def screen_tasks(
     rows: Iterable[Row], bounds: Mapping[str, Bounds | None], least_share: float
 ) -> list[TaskScreen]:
@@ -154,20 +166,10 @@ def screen_tasks(
         least_share: A task with a smaller share of groups with variance is left out;
             in (0, 1].
     """
-    groups_by_task: dict[str, list[_Screened]] = {task: [] for task in sorted(bounds)}
-    for row in rows:
-        if row["task"] in groups_by_task:
-            reasons = row["finish_reasons"]
-            group = _Screened(
-                level=row["level"],
-                has_variance=has_variance(row["scores"]),
-                score=fmean(row["task_scores"]),
-                truncated=reasons.count(TRUNCATED) / len(reasons),
-            )
-            groups_by_task[row["task"]].append(group)
+    groups = grouped(map(_screened, rows), lambda group: group.task)
     screens = [
-        _screen_task(task, groups, bounds[task], least_share)
-        for task, groups in groups_by_task.items()
+        _screen_task(task, groups.get(task, ()), bounds[task], least_share)
+        for task in sorted(bounds)
     ]
     return sorted(screens, key=lambda screen: (bool(screen.left_out), -screen.share))
 
