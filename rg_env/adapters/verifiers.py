@@ -55,7 +55,7 @@ class ReasoningGymTask(vf.Task[ReasoningGymData, vf.State, ReasoningGymTaskConfi
         # If the server has split off the thinking, the reply does not begin in it.
         is_split = any(m.reasoning_content for m in trace.assistant_messages[-1:])
         is_open = self.config.thinking_open and not is_split
-        return await self._score(self.item, trace.last_reply, is_open)
+        return await self._score(trace.last_reply, is_open)
 
     async def validate(self, runtime: vf.Runtime) -> bool | None:
         """Return whether the reference answer scores 1.0; None if there is none.
@@ -68,10 +68,11 @@ class ReasoningGymTask(vf.Task[ReasoningGymData, vf.State, ReasoningGymTaskConfi
         if gold is None:
             return None
         texts = {"tags": f"<answer>{gold}</answer>", "boxed": rf"\boxed{{{gold}}}"}
-        return await self._score(item, texts[item.answer_format]) == 1.0
+        return await self._score(texts[item.answer_format]) == 1.0
 
-    async def _score(self, item: Item, text: str, is_open: bool = False) -> float:
+    async def _score(self, text: str, is_open: bool = False) -> float:
         """Return the score of a text; raises `NoScoreError` if there is none."""
+        item = self.item
         (result,) = await score_async(item, [text], thinking_open=is_open)
         if result.value is None:
             raise NoScoreError(f"{item.task}: {result.outcome}: {result.reason}")

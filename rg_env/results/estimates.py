@@ -158,8 +158,9 @@ def _wilson(
     if variance > 1e-12:
         n = mean * (1 - mean) / variance
         z = _student_95(freedom)
-    center = (mean + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = (z / (1 + z**2 / n)) * math.sqrt(mean * (1 - mean) / n + z**2 / (4 * n * n))
+    scale = 1 + z**2 / n
+    center = (mean + z**2 / (2 * n)) / scale
+    half = z / scale * math.sqrt(mean * (1 - mean) / n + z**2 / (4 * n * n))
     # Rounding can put the mean of equal scores outside.
     low = min(mean, center - half)
     high = max(mean, center + half)

@@ -49,7 +49,6 @@ from rg_env.results.estimates import (
 )
 from rg_env.results.run_metrics import (
     RunMetrics,
-    RunPath,
     metrics_path,
     read_metrics,
     run_path,
@@ -77,7 +76,7 @@ COLUMNS = ["run", "task", "score", "outcome", "level", "step", "tokens", "answer
 
 # -- runs ------------------------------------------------------------------------------
 
-FirstRows = dict[tuple[RunPath, str | None], Row]
+FirstRows = dict[tuple[str, str | None], Row]
 """Path and model of a run to the row of its first sample."""
 
 
@@ -98,7 +97,7 @@ class Run(NamedTuple):
     metrics: RunMetrics
 
 
-def runs_of(first_rows: FirstRows, metrics: Mapping[RunPath, RunMetrics]) -> list[Run]:
+def runs_of(first_rows: FirstRows, metrics: Mapping[str, RunMetrics]) -> list[Run]:
     """Return the runs of samples in their order, and then those with only metrics.
 
     If several runs have the same path, the first one gets its metrics.
@@ -219,8 +218,8 @@ def _read_samples(
             previews.append(answer and printable(answer[:PREVIEW_CHARS]))
             texts.append({name: _shortened(value) for name, value in row.items()})
         _write_script(folder / f"texts-{number:04}.js", "texts", [number, texts])
-    answers = pl.Series(previews, dtype=pl.String)
-    return first_rows, table_of(rows).with_columns(answer=answers)
+    table = table_of(rows)
+    return first_rows, table.with_columns(answer=pl.Series(previews, dtype=pl.String))
 
 
 # -- the page --------------------------------------------------------------------------

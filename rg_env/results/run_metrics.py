@@ -27,17 +27,20 @@ def metrics_path(file: Path) -> Path:
     return file.with_name(f"{file.name.removesuffix('.jsonl')}_{METRICS}")
 
 
-RunPath = str
-"""The path of a run's files; for dump files, the first eight characters of its id."""
-
-
-@functools.lru_cache(maxsize=4096)
-def run_path(source: str, published_run: str | None = None) -> RunPath:
+@functools.cache
+def run_path(source: str, published_run: str | None = None) -> str:
     """Return the path of the run that a file belongs to.
 
     Args:
         source: The path of a file of samples or metrics.
         published_run: The name of a published run, whose files are two folders below.
+
+    Returns:
+        The path; for dump files and their metrics, the beginning of the run's id.
+
+    Example:
+        >>> run_path("/data/evaluate/samples.jsonl")
+        '/data/evaluate'
     """
     path = Path(source).resolve()
     if published_run:

@@ -95,8 +95,10 @@ async def test_what_was_interrupted_is_continued_and_queries_nothing_twice(
     with (tmp_path / "samples.jsonl").open("a") as file:
         file.write('{"task": "gcd", "tor')  # as a killed process leaves it
     asked = completions_of(monkeypatch)
-    how = {"max_eval_workers": 7, "adaptive_floor": 0.5}  # which change no sample
-    await evaluated(tmp_path, eval_completions=2, **how)
+    # The other two settings change no sample.
+    await evaluated(
+        tmp_path, eval_completions=2, max_eval_workers=7, adaptive_floor=0.5
+    )
     assert len(asked) == 2 * len(FAST_TASKS) - 2
     found = samples(tmp_path)
     assert len(found) == 2 * len(FAST_TASKS)

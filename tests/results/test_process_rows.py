@@ -13,8 +13,8 @@ from rg_env.results.result_file import settings_path
 from tests.support.groups import group
 
 
-def writer_in(folder, **how):
-    return RowWriter(folder / "rows.jsonl", folder / "rows.jsonl", **how)
+def writer_in(folder):
+    return RowWriter(folder / "rows.jsonl", folder / "rows.jsonl")
 
 
 def test_a_row_is_on_disk_at_once_with_the_lists_of_numbers_last(tmp_path):
