@@ -75,8 +75,8 @@ KEPT = (
 """Fields of a sample that its new line has too."""
 
 
-class _NoItemError(Exception):
-    """No item to score a completion with; its arguments are outcome and reason."""
+class _UnmatchedError(Exception):
+    """The library does not make the item of a completion."""
 
 
 def _extract(sample: Sample) -> tuple[str | None, str]:
@@ -126,8 +126,16 @@ class Rescoring:
         try:
             entry, item = await self._make_item(samples[0])
             return await self._score(samples, entry, item)
-        except _NoItemError as error:
-            outcome, reason = error.args
+        except _UnmatchedError as error:
+            outcome = "unmatched"
+            reason = str(error)
+        except STOPS:
+            raise
+        except PoolError as error:  # when the item was made
+            outcome = "not_used" if is_unusable(error) else "unmatched"
+            if isinstance(error, WorkerLostError):
+                outcome = UNSCORED
+            reason = why_no_entry(error)
         except ScoringUnavailableError as error:
             if isinstance(error.__cause__, STOPS):
                 raise error.__cause__ from None
@@ -203,34 +211,14 @@ class Rescoring:
 
     async def _make_item(self, sample: Sample) -> tuple[dict[str, Any], Item]:
         """Make the item of a sample again; return its entry and the item."""
+        task = sample.task
         row = sample.row
-        params = row.get("params", row.get("dataset", {}))
-        try:
-            entry = await self._make_entry(sample.task, row, params)
-        except STOPS:
-            raise
-        except PoolError as error:
-            outcome = "not_used" if is_unusable(error) else "unmatched"
-            if isinstance(error, WorkerLostError):
-                outcome = UNSCORED
-            raise _NoItemError(outcome, why_no_entry(error)) from error
-        question = entry["question"]
-        is_same = question == sample.question
-        if "seed" in row:
-            # The user message of another program may have words around the question.
-            is_same = question in (sample.question or question)
-        if not is_same:
-            raise _NoItemError("unmatched", "the library now makes another question")
-        params = {k: v for k, v in params.items() if k not in ("size", "seed")}
-        return entry, Item(task=sample.task, params=params)
-
-    async def _make_entry(
-        self, task: str, row: Mapping[str, Any], params: Mapping[str, Any]
-    ) -> dict[str, Any]:
         if task not in self._library.tasks and task != MIXTURE:
-            raise _NoItemError("unmatched", "no such task is installed")
+            raise _UnmatchedError("no such task is installed")
+        params = row.get("params", row.get("dataset", {}))
+        index = row.get("index")
         if "seed" in row:
-            return await self._pool.run(
+            entry = await self._pool.run(
                 worker_jobs.make_entry,
                 task,
                 params,
@@ -239,16 +227,25 @@ class Rescoring:
                 True,  # by the rules of published items
                 deadline_s=ITEM_DEADLINE_S,
             )
-        index = row.get("index")
-        if index is None:
-            raise _NoItemError("unmatched", "neither a seed nor an index")
-        return await self._pool.run(
-            worker_jobs.dataset_entry,
-            task,
-            json.dumps(params, sort_keys=True),
-            index,
-            deadline_s=DATASET_DEADLINE_S,
-        )
+        elif index is not None:
+            entry = await self._pool.run(
+                worker_jobs.dataset_entry,
+                task,
+                json.dumps(params, sort_keys=True),
+                index,
+                deadline_s=DATASET_DEADLINE_S,
+            )
+        else:
+            raise _UnmatchedError("neither a seed nor an index")
+        question = entry["question"]
+        is_same = question == sample.question
+        if "seed" in row:
+            # The user message of another program may have words around the question.
+            is_same = question in (sample.question or question)
+        if not is_same:
+            raise _UnmatchedError("the library now makes another question")
+        params = {k: v for k, v in params.items() if k not in ("size", "seed")}
+        return entry, Item(task=task, params=params)
 
 
 async def rescore(
