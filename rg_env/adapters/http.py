@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import itertools
 import json
 import statistics
@@ -194,18 +195,19 @@ class ScoreServer:
         self._masks = masks
         self._next = itertools.count()
         self._in_flight = asyncio.Semaphore(MAX_IN_FLIGHT)
+        post = functools.partial(Route, methods=["POST"])
         nemo_gym = [
-            Route("/verify", self._verify, methods=["POST"]),
-            Route("/seed_session", self._session, methods=["POST"]),
-            Route("/close_session", self._session, methods=["POST"]),
-            Route("/aggregate_metrics", self._aggregate, methods=["POST"]),
+            post("/verify", self._verify),
+            post("/seed_session", self._session),
+            post("/close_session", self._session),
+            post("/aggregate_metrics", self._aggregate),
         ]
         routes = [
             Route("/health", _health),
             Route("/items", self._items),
-            Route("/score", self._score, methods=["POST"]),
-            Route("/reward", self._reward, methods=["POST"]),
-            Route("/feedback", self._feedback, methods=["POST"]),
+            post("/score", self._score),
+            post("/reward", self._reward),
+            post("/feedback", self._feedback),
             *nemo_gym,
             # The prefix of NeMo Gym's paths if it observes rollouts.
             Mount("/ng-rollout/{rollout}", routes=nemo_gym),
@@ -249,7 +251,9 @@ class ScoreServer:
                     "messages": item.messages,
                     "item": msgspec.Raw(item.to_json().encode()),
                 }
-                items.append(fields | ({"gold": item.gold} if self._shows_gold else {}))
+                if self._shows_gold:
+                    fields["gold"] = item.gold
+                items.append(fields)
             if time.monotonic() > deadline:
                 break
         return _reply({"items": items, "next": position + 1})

@@ -306,10 +306,10 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
         if not runs:
             raise sources.no_completion_error(paths)
         sampled = runs[: len(first_rows)]
-        rollouts = counted(len(table), "rollout")
+        counts = f"{counted(len(table), 'rollout')} of {counted(len(sampled), 'run')}"
         values = {
             "title": title or "Report",
-            "size": f"{rollouts} of {counted(len(sampled), 'run')} in {file_count}",
+            "size": f"{counts} in {file_count}",
             "paths": [Path(path).name or path for path in paths],
             "made": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
             "unread": sources.reasons(),

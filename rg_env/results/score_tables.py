@@ -120,9 +120,8 @@ class EvalSummary:
         for (kind, name), part in self._parts.items():
             if kind != "all" and part["items"]:
                 metrics[f"eval/{kind}/{name}"] = part["by_item"].mean
-        for outcome, count in self.outcomes.items():
-            metrics[f"eval/outcome/{outcome}"] = count
-        return metrics
+        outcomes = self.outcomes.items()
+        return metrics | {f"eval/outcome/{name}": count for name, count in outcomes}
 
     def as_json(self) -> dict[str, Any]:
         """Return all results as plain values."""

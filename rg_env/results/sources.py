@@ -209,7 +209,7 @@ def _sample(row: Row) -> Sample:
         nearest = min(1.0, max(0.0, score))
         score = nearest if abs(score - nearest) <= 1e-6 else None
     texts = {name: row.get(name) for name in TEXT_FIELDS}
-    is_text = all(text is None or isinstance(text, str) for text in texts.values())
+    is_text = all(isinstance(text, str | None) for text in texts.values())
     facts = [texts["completion"], texts["answer"], texts["outcome"] or None, score]
     if not isinstance(task, str) or not is_text or facts == [None] * 4:
         raise ValueError("no completion")
