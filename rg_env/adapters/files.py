@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal
 
 import msgspec
@@ -188,7 +187,7 @@ def new_export(
     out: Path,
     kind: Kind,
     form: Form = "jsonl",
-    how: Mapping[str, Any] = MappingProxyType({}),
+    how: Mapping[str, Any] | None = None,
 ) -> Iterator[Export]:
     """Yield an export; its folder appears when everything is written.
 
@@ -210,7 +209,7 @@ def new_export(
             raise RunError(f"{out}: there is nothing to train on ({export})")
         if kind == "verl":
             (folder / "compute_score.py").write_text(VERL_REWARD, encoding="utf-8")
-        card = export.card(f"reasoning-gym: {kind}", how)
+        card = export.card(f"reasoning-gym: {kind}", how or {})
         (folder / "README.md").write_text(card, encoding="utf-8")
 
 

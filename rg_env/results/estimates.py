@@ -203,12 +203,7 @@ def estimate_means(
     center = pl.when(stratum_size > 1).then(mean.over(strata)).otherwise(mean.over(by))
     deviation = total - n * center
     parts = (
-        table.select(
-            *by,
-            stratum.alias("stratum"),
-            pl.col(clusters),
-            value=value.cast(pl.Float64),
-        )
+        table.select(*by, clusters, stratum=stratum, value=value.cast(pl.Float64))
         .drop_nulls("value")
         .group_by(*strata, clusters, maintain_order=True)
         .agg(n=pl.len().cast(pl.Float64), total=pl.col("value").sum())
@@ -217,16 +212,15 @@ def estimate_means(
         .with_columns(square=deviation**2 * stratum_size / (stratum_size - 1).clip(1))
         .group_by(by, maintain_order=True)
         .agg(
-            mean.alias("mean"),
-            (pl.col("square").sum() / n.sum() ** 2).alias("variance"),
-            n.sum().cast(pl.Int64),
-            pl.len().alias("clusters"),
-            pl.col("stratum").n_unique().alias("strata"),
+            mean=mean,
+            variance=pl.col("square").sum() / n.sum() ** 2,
+            samples=n.sum().cast(pl.Int64),
+            size=pl.len(),
+            freedom=pl.len() - pl.col("stratum").n_unique(),
         )
     )
     estimates: dict[Key, Estimate] = {}
-    for *key, average, variance, samples, size, strata_count in parts.iter_rows():
-        freedom = size - strata_count
+    for *key, average, variance, samples, size, freedom in parts.iter_rows():
         if within is None:
             low, high = _wilson(average, variance, size, freedom)
         else:

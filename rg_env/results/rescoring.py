@@ -141,8 +141,7 @@ class Rescoring:
                 raise error.__cause__ from None
             outcome = UNSCORED
             reason = str(error)
-        fields = {"reason": reason}
-        return [self._new(sample, None, outcome, fields) for sample in samples]
+        return [self._new(s, None, outcome, {"reason": reason}) for s in samples]
 
     async def _score(
         self, samples: Sequence[Sample], entry: Mapping[str, Any], item: Item

@@ -36,15 +36,16 @@ SETTINGS = "evaluate_config.yaml"
 
 def settings_path(results: Path) -> Path:
     """Return the path of the settings beside a file of rows or samples."""
-    is_evaluation = results.name == SAMPLES
-    name = SETTINGS if is_evaluation else f"{results.name}.settings.yaml"
-    return results.with_name(name)
+    if results.name == SAMPLES:
+        return results.with_name(SETTINGS)
+    return results.with_name(f"{results.name}.settings.yaml")
 
 
 def env_settings(config: Any) -> dict[str, Any]:
     """Return the settings of an environment as they are saved, without secrets."""
-    url = without_path(config.rollout_server_url)
-    return {**config.model_dump(mode="json"), "rollout_server_url": url}
+    settings: dict[str, Any] = config.model_dump(mode="json")
+    settings["rollout_server_url"] = without_path(config.rollout_server_url)
+    return settings
 
 
 def settings_text(

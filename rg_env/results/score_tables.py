@@ -59,8 +59,7 @@ def _score_table(
         ]
         if best:
             cells += [_mean(part["best_of_k"]), _mean(part["pass_at_k"])]
-        cells.append(_mean(part["answered"], ".0%"))
-        table.add_row(Text(printable(name)), *cells)
+        table.add_row(Text(printable(name)), *cells, _mean(part["answered"], ".0%"))
     return table
 
 

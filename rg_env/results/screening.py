@@ -89,9 +89,8 @@ class TaskScreen(NamedTuple):
 
 def _variance(bands: Iterable[Band]) -> Estimate | None:
     """Return the share of groups with variance."""
-    groups = [group for band in bands for group in band]
-    count = sum(group.has_variance for group in groups)
-    return estimate_share(count, len(groups)) if groups else None
+    varied = [group.has_variance for band in bands for group in band]
+    return estimate_share(sum(varied), len(varied)) if varied else None
 
 
 def _is_poor(end: Sequence[Band], rest: Sequence[Band]) -> bool:
