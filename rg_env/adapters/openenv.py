@@ -112,8 +112,7 @@ class ReasoningGymEnvironment(
             raise HTTPException(422, str(error)) from error
         if item is None:
             raise HTTPException(409, "no item: call reset, or send its JSON as `item`")
-        is_open = action.thinking_open
-        (result,) = score(item, [action.completion], thinking_open=is_open)
+        (result,) = score(item, [action.completion], thinking_open=action.thinking_open)
         if result.value is None:
             status = 422 if result.outcome == UNMATCHED else 503
             raise HTTPException(status, f"{result.outcome}: {result.reason}")

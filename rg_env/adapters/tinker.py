@@ -37,8 +37,7 @@ class ReasoningGymEnv(types.Env):
 
     async def step(self, action: types.Action, **_: Any) -> types.StepResult:
         """Take the tokens of the completion; the reward comes from the group."""
-        message, *_ = self.renderer.parse_response(action)
-        content = message["content"]
+        content = self.renderer.parse_response(action)[0]["content"]
         text = renderers.format_content_as_string(content, separator="")
         # A renderer that parses thinking returns a list, with <think> in its place. In
         # a text it is missing if the prompt ends with it.

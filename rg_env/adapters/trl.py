@@ -83,10 +83,10 @@ class GRPOTasks(TrainerCallback):
         self._has_begun = False
         self._log = GroupLog()
         self._trained_position = tasks.position
-        self._unscored_items: dict[str, Item] = {}  # by their JSON
+        self._unscored: dict[str, Item] = {}  # items by their JSON
         # Without `self`: datasets pickles it to compute a digest.
         has_template = processing_class.chat_template is not None
-        self._row = functools.partial(_row, self._unscored_items, has_template)
+        self._row = functools.partial(_row, self._unscored, has_template)
 
     @property
     def train_dataset(self) -> IterableDataset:
@@ -114,8 +114,7 @@ class GRPOTasks(TrainerCallback):
         self._ensure_callback(log)
         items = kwargs["item"]
         is_open = self._opens_thinking()
-        texts = map(whole_text, completions)
-        pairs = zip(items, texts, strict=True)
+        pairs = zip(items, map(whole_text, completions), strict=True)
         groups = [
             score_async(
                 self._item(item), [text for _, text in group], thinking_open=is_open
@@ -132,6 +131,7 @@ class GRPOTasks(TrainerCallback):
         return [result.value for result in results]
 
     def _ensure_callback(self, log: Any) -> None:
+        """Add the callback to a trainer that was made without it."""
         # In the training process, `log_metric` is a method of the trainer.
         trainer = getattr(log, "__self__", None)
         if isinstance(trainer, Trainer) and not self._has_begun:
@@ -150,8 +150,8 @@ class GRPOTasks(TrainerCallback):
         return opens_thinking(prompt)
 
     def _item(self, line: str) -> Item:
-        kept = self._unscored_items.get(line)
-        return kept or Item.from_json(line, self.tasks.task_modules)
+        modules = self.tasks.task_modules
+        return self._unscored.get(line) or Item.from_json(line, modules)
 
     def _feed_back(self, rows: Sequence[_ScoredRow]) -> dict[str, float]:
         """Feed the groups of all processes back to the stream, and return metrics."""
@@ -165,7 +165,7 @@ class GRPOTasks(TrainerCallback):
             if is_training:
                 self.tasks.feedback(item, results)
                 self._trained_position = max(self._trained_position, position)
-                self._unscored_items.pop(line, None)
+                self._unscored.pop(line, None)
         return log.metrics()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -214,7 +214,7 @@ def _training_rows(
 
 
 def _row(
-    unscored_items: dict[str, Item],
+    unscored: dict[str, Item],
     is_conversational: bool,
     item: Item,
     position: int,
@@ -223,7 +223,7 @@ def _row(
     texts = [f"{message['content']}\n\n" for message in item.messages]
     prompt = item.messages if is_conversational else "".join(texts)
     line = item.to_json()
-    unscored_items[line] = item
-    if len(unscored_items) > MAX_UNSCORED_ITEMS:
-        unscored_items.pop(next(iter(unscored_items)))
+    unscored[line] = item
+    if len(unscored) > MAX_UNSCORED_ITEMS:
+        unscored.pop(next(iter(unscored)))
     return {"prompt": prompt, "item": line, "position": position}

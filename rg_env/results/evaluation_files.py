@@ -151,8 +151,8 @@ class EvaluationFiles:
         if self._may_continue:
             check_writable("env.data_dir_to_save_evals", file.path)
         scored = _read_scored(file) if file.is_open else {}
-        text = "samples go to %s: %d of %d are there"
-        logger.info(text, file.path.parent, len(scored), len(self._planned))
+        counts = f"{len(scored)} of {len(self._planned)}"
+        logger.info("samples go to %s: %s are there", file.path.parent, counts)
         return scored
 
     async def take(self, group: Group) -> None:

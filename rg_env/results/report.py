@@ -175,8 +175,7 @@ def _report_files(folder: Path) -> list[Path]:
     start = b"REPORT.samples("
     with contextlib.suppress(OSError), (folder / SAMPLES).open("rb") as file:
         if file.read(len(start)) == start:
-            paths = folder.iterdir()
-            return [path for path in paths if REPORT_FILES.fullmatch(path.name)]
+            return [p for p in folder.iterdir() if REPORT_FILES.fullmatch(p.name)]
     return []
 
 

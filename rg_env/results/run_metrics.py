@@ -121,7 +121,7 @@ def _curves_in(lines: Sequence[Row]) -> list[Any]:
     # Steps are counted once: the last has two lines, and a resumed run repeats some.
     size = -(-table["step"].n_unique() // MAX_POINTS)
     part = (step.rank("dense") - 1) // size
-    means = table.group_by(part.alias("part")).agg(step.max(), pl.col(CURVES).mean())
+    means = table.group_by(part=part).agg(step.max(), pl.col(CURVES).mean())
     means = means.sort("step")
     return [
         (name, means.select("step", key).drop_nulls().rows())

@@ -251,8 +251,8 @@ class ScreenRun:
             rollouts = run.total_steps * run.batch_size
             share = int(SHARE_OF_RUN * rollouts / run.group_size / len(tasks))
             groups = max(MIN_GROUPS, share)
-        number = counted(len(tasks), "task")
-        logger.info("screen: %s of each of %s", counted(groups, "group"), number)
+        counts = f"{counted(groups, 'group')} of each of {counted(len(tasks), 'task')}"
+        logger.info("screen: %s", counts)
         return groups * len(tasks)
 
     @property
