@@ -64,8 +64,8 @@ class EvaluationFiles:
     are the same. Otherwise an existing evaluation is left unchanged, and the new one is
     written to `folder_1`.
 
-    It is the sink of an evaluation's groups. `source_info` of a group is the index of its
-    completion in `planned`.
+    It is the sink of an evaluation's groups. `source_info` of a group is the index of
+    its completion in `planned`.
 
     Args:
         folder: The folder to write; None to save nothing.

@@ -260,7 +260,7 @@ def test_a_completion_whose_item_nothing_makes_again_has_none(tmp_path, change):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_completions_are_loaded_as_they_are_half_characters_included(
+def test_completions_are_loaded_as_they_are_lone_surrogates_included(
     tmp_path, out, form
 ):
     pytest.importorskip("datasets")

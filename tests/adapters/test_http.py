@@ -64,7 +64,7 @@ def item():
 
 
 def positions(reply):
-    return [each["position"] for each in reply["items"]]
+    return [item["position"] for item in reply["items"]]
 
 
 def row(item, text, *before, **how):
@@ -131,10 +131,10 @@ def test_items_are_those_of_the_stream_by_their_position(served):
     expected = [json.loads(next(tasks).to_json()) for _ in range(6)]
     later, first = (served.get(f"/items?start={n}&count=3") for n in (3, 0))
     found = [*first["items"], *later["items"]]
-    assert [each["item"] for each in found] == expected
+    assert [row["item"] for row in found] == expected
     assert positions(first) + positions(later) == list(range(6))
     assert (first["next"], later["next"]) == (3, 6)
-    assert all("gold" not in each for each in found)
+    assert all("gold" not in row for row in found)
 
 
 def test_values_move_the_levels_that_follow_them(start):

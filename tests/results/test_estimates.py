@@ -155,9 +155,9 @@ def test_a_difference_is_the_opposite_of_that_of_swapped_results(seed):
         ]
         for _ in range(2)
     )
-    made = table(first, second)
-    there = estimate_differences(made, 0, 1)
-    back = estimate_differences(made, 1, 0)
+    samples = table(first, second)
+    there = estimate_differences(samples, 0, 1)
+    back = estimate_differences(samples, 1, 0)
     assert len(there) > 4 and there.keys() == back.keys()
     for part, found in there.items():
         swapped = back[part]

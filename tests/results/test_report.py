@@ -78,7 +78,9 @@ def test_files_of_every_kind_are_one_report(tmp_path):
 
 def test_pass_at_k_is_of_as_many_completions_as_most_items_have(tmp_path):
     scores = [(1.0, 0.0), (0.0, 0.0, 0.0), (0.5, 0.0), (1.0,)]
-    rows = [{"question": q, "score": s} for q, of in enumerate(scores) for s in of]
+    rows = [
+        {"question": q, "score": s} for q, values in enumerate(scores) for s in values
+    ]
     samples_of(tmp_path, "one", rows)
     (run,) = reported(tmp_path / "r", tmp_path / "one").tables["Runs"]
     assert float(run["pass@2"]) == pytest.approx(1 / 3)
@@ -193,9 +195,9 @@ def test_every_text_is_kept_letter_by_letter_in_plain_ascii(tmp_path):
     reported(tmp_path / "report", dump(tmp_path / "d", lines))
     found = texts_of(tmp_path / "report")
     texts = [visible(text) for text in texts]
-    assert [one["question"] for one in found] == texts
-    assert [one["completion"] for one in found] == [f"{text}." for text in texts]
-    assert {one["place"].rpartition(".")[2] for one in found} == {"1"}
+    assert [row["question"] for row in found] == texts
+    assert [row["completion"] for row in found] == [f"{text}." for text in texts]
+    assert {row["place"].rpartition(".")[2] for row in found} == {"1"}
 
 
 def test_a_text_that_is_too_long_lacks_its_middle_and_says_so(tmp_path):
@@ -214,13 +216,13 @@ def test_a_report_replaces_one_and_nothing_else(tmp_path):
     path = dump(tmp_path / "d", [group(rollout("2", 1.0))])
     folder = tmp_path / "report"
     reported(folder, path)
-    files = {each.name for each in folder.iterdir()}
+    files = {file.name for file in folder.iterdir()}
     for name in ("texts-0099.js", "notes.md"):
         (folder / name).touch()
     reported(folder, path)
-    assert {each.name for each in folder.iterdir()} == files | {"notes.md"}
+    assert {file.name for file in folder.iterdir()} == files | {"notes.md"}
     (tmp_path / "d" / "report.js").touch()  # as a report has one
     with pytest.raises(SettingError, match="is there already"):
         reported(tmp_path / "d", path)
-    names = {each.name for each in (tmp_path / "d").iterdir()}
+    names = {file.name for file in (tmp_path / "d").iterdir()}
     assert names == {path.name, "report.js"}
