@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.task_rules.algorithmic.words import anagrams
-from rg_env.task_rules.faster_functions import init_that
+from rg_env.task_rules.faster_functions import dataset_init
 from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.reading.lists import repetition_guard
 from rg_env.task_rules.rules import (
@@ -113,7 +113,7 @@ FIGLET_FONTS = TaskRules(
             module="reasoning_gym.cognition.figlet_fonts",
             name="FigletFontDataset.__init__",
             digest="e632e55cd4484594",
-            make=init_that(_fill),
+            make=dataset_init(_fill),
         ),
     ),
 )

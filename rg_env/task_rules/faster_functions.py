@@ -30,7 +30,7 @@ class JsonLines(Sequence[Any]):
         return msgspec.json.decode(self._lines[place])
 
 
-def init_that(
+def dataset_init(
     fill: Callable[[Mapping[str, Any], Any, Any], None],
 ) -> Callable[[Any], Callable[[Any, Any], None]]:
     """Return a function that makes a dataset's `__init__` from the library's own.

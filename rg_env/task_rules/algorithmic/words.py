@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from rg_env.task_rules.faster_functions import JsonLines, init_that
+from rg_env.task_rules.faster_functions import JsonLines, dataset_init
 from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.reading.lists import WORD, list_of
 from rg_env.task_rules.reading.numbers import of_short_text
@@ -52,7 +52,7 @@ GROUP_ANAGRAMS = TaskRules(
             module="reasoning_gym.algorithmic.group_anagrams",
             name="GroupAnagramsDataset.__init__",
             digest="63cdcae81b4d8e91",
-            make=init_that(_fill),
+            make=dataset_init(_fill),
         ),
     ),
 )

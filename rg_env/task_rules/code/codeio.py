@@ -30,7 +30,7 @@ from typing import Any
 
 import msgspec
 
-from rg_env.task_rules.faster_functions import JsonLines, init_that
+from rg_env.task_rules.faster_functions import JsonLines, dataset_init
 from rg_env.task_rules.reading.values import no_constant, read_value
 from rg_env.task_rules.rules import (
     READABLE,
@@ -324,7 +324,7 @@ CODEIO = TaskRules(
             module="reasoning_gym.code.codeio",
             name="CodeIODataset.__init__",
             digest="fe84df45919155cd",
-            make=init_that(_fill),
+            make=dataset_init(_fill),
         ),
     ),
     fix=ScorerFix(
