@@ -14,7 +14,7 @@ import msgspec
 from rg_env.task_rules.faster_functions import JsonLines, dataset_init
 from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.reading.lists import WORD, list_of
-from rg_env.task_rules.reading.numbers import of_short_text
+from rg_env.task_rules.reading.numbers import short_answers_only
 from rg_env.task_rules.reading.values import as_json
 from rg_env.task_rules.rules import (
     Entry,
@@ -93,7 +93,7 @@ def _as_word(answer: str, entry: Entry) -> str:
 
 SPELL_BACKWARD = TaskRules(
     "spell_backward",
-    notation=of_short_text(_as_word),
+    notation=short_answers_only(_as_word),
     fix=one_answer(),
 )
 

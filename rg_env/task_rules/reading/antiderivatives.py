@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_guard
-from rg_env.task_rules.reading.numbers import of_short_text
+from rg_env.task_rules.reading.numbers import short_answers_only
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 # Places at which slopes are compared: positive fractions, because the identities of
@@ -165,7 +165,7 @@ def _in_the_questions_variable(text: str, variable: str, question: str) -> str:
     return re.sub(rf"\b{other}\b", variable, text)
 
 
-@of_short_text
+@short_answers_only
 def _as_antiderivative(answer: str, entry: Entry) -> str:
     """Write functions as sympy does: `sin(x)**2` for `sin**2(x)`."""
     variable = str(entry.get("metadata", {}).get("variable", "x"))

@@ -77,7 +77,7 @@ def exact_value(text: str) -> Fraction | None:
 SHORT = 400
 
 
-def of_short_text(notation: Notation) -> Notation:
+def short_answers_only(notation: Notation) -> Notation:
     """Return a notation that skips long answers and gets single spaces.
 
     Its patterns can then match spaces in several places in linear time. Lines, and
@@ -126,7 +126,7 @@ def same_number(answer: str, gold: str) -> bool:
         return False
 
 
-@of_short_text
+@short_answers_only
 def as_number(answer: str, entry: Entry) -> str:
     """Write the last side of a calculation, without the noise of a float.
 
@@ -147,7 +147,7 @@ def as_number(answer: str, entry: Entry) -> str:
     return str(round(Decimal(last), len(noisy[1]))) if noisy else last
 
 
-@of_short_text
+@short_answers_only
 def as_fraction(answer: str, entry: Entry) -> str:
     """Write a fraction in the form of the reference, in LaTeX or with `/`."""
     gold = entry.get("answer") or ""
