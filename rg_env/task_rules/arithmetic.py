@@ -178,7 +178,7 @@ def _is_cut_off(entry: Entry) -> bool:
 
 TIME_INTERVALS = TaskRules(
     "time_intervals",
-    fix=one_answer(partial_credit=False, passed_over="d day days"),
+    fix=one_answer(partial_credit=False, ignored="d day days"),
     item_checks=(
         ItemCheck(
             "answer leaves out the time of day, which stands behind a weekday",

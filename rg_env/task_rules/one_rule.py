@@ -43,14 +43,14 @@ def _number(text: str) -> str:
 
 # Every answer of a group is compared with the same reference, which may be long.
 @functools.lru_cache(maxsize=4)
-def _tokens(text: str, passed_over: frozenset[str], any_case: bool) -> Tokens:
+def _tokens(text: str, ignored: frozenset[str], any_case: bool) -> Tokens:
     # A period before a digit belongs to the number.
     text = text.replace("\u2212", "-").strip(_AROUND).rstrip(f"{_AROUND}.")
     text = _ROW_END.sub("\n", text)
     found: Tokens = []
     for match in _TOKEN.finditer(text.casefold() if any_case else text):
         token = _number(match[0]) if match["number"] else match[0]
-        if token not in passed_over and [*found[-1:], token] != ["\n", "\n"]:
+        if token not in ignored and [*found[-1:], token] != ["\n", "\n"]:
             found.append(token)
     return found
 
@@ -99,7 +99,7 @@ def one_answer(
     any_case: bool = True,
     any_number: bool = False,
     has_punctuation: bool = False,
-    passed_over: str = "",
+    ignored: str = "",
 ) -> ScorerFix:
     """Return the rule as the fix of a task.
 
@@ -110,15 +110,15 @@ def one_answer(
         any_case: Whether upper and lower case are equal.
         any_number: Whether other numbers are right if the scorer gives them 1.0.
         has_punctuation: Whether commas, quotes and brackets inside the answer count.
-        passed_over: Words and signs, separated by spaces, that have no meaning here.
+        ignored: Words and signs, separated by spaces, that have no meaning here.
 
     Example:
-        >>> fix = one_answer(passed_over="legs")
+        >>> fix = one_answer(ignored="legs")
         >>> fix.score("5.0 legs", {"answer": "5"}, lambda answer: 0.0)
         1.0
     """
     signs = "" if has_punctuation else _PASSED_OVER
-    silent = frozenset(signs) | frozenset(passed_over.split())
+    silent = frozenset(signs) | frozenset(ignored.split())
 
     def part_of(value: float) -> float:
         if not partial_credit:

@@ -164,7 +164,7 @@ ROWS = (
     ),
     TaskRules(
         "string_splitting",
-        fix=one_answer(partial_credit=False, passed_over="a b c x y z"),  # `A: 0, B: 1`
+        fix=one_answer(partial_credit=False, ignored="a b c x y z"),  # `A: 0, B: 1`
     ),
     TaskRules(
         "word_sequence_reversal",
@@ -320,7 +320,7 @@ ROWS = (
     # -- logic -------------------------------------------------------------------------
     TaskRules(
         "knights_knaves",
-        fix=one_answer(partial_credit=False, passed_over="is a an and"),
+        fix=one_answer(partial_credit=False, ignored="is a an and"),
     ),
     TaskRules(
         "self_reference",

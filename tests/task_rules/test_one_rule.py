@@ -176,7 +176,7 @@ def test_punctuation_inside_an_answer_counts_where_the_row_says_so():
 
 
 def test_words_and_signs_that_say_nothing_in_a_task_are_passed_over():
-    roles = one_answer(passed_over="is a <")
+    roles = one_answer(ignored="is a <")
     gold = "Zoey is a knave, Riley is a knight"
     assert score("Zoey: knave; Riley: knight", gold, 0.0, roles) == 1.0
     assert score("1 2", "1 < 2", 0.0, roles) == 1.0

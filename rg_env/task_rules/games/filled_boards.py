@@ -116,7 +116,7 @@ def _count_solutions(
 FUTOSHIKI = TaskRules(
     "futoshiki",
     fix=one_answer(
-        partial_credit=False, passed_over="< > \N{LOGICAL AND} \N{LOGICAL OR} v ^ |"
+        partial_credit=False, ignored="< > \N{LOGICAL AND} \N{LOGICAL OR} v ^ |"
     ),
     faster=(
         FasterFunction(
