@@ -43,12 +43,12 @@ def _number(text: str) -> str:
 
 # Every answer of a group is compared with the same reference, which may be long.
 @functools.lru_cache(maxsize=4)
-def _tokens(text: str, ignored: frozenset[str], any_case: bool) -> Tokens:
+def _tokens(text: str, ignored: frozenset[str], ignore_case: bool) -> Tokens:
     # A period before a digit belongs to the number.
     text = text.replace("\u2212", "-").strip(_AROUND).rstrip(f"{_AROUND}.")
     text = _ROW_END.sub("\n", text)
     found: Tokens = []
-    for match in _TOKEN.finditer(text.casefold() if any_case else text):
+    for match in _TOKEN.finditer(text.casefold() if ignore_case else text):
         token = _number(match[0]) if match["number"] else match[0]
         if token not in ignored and [*found[-1:], token] != ["\n", "\n"]:
             found.append(token)
@@ -96,7 +96,7 @@ def _in_any_order(tokens: Tokens, any_number: bool) -> Tokens:
 def one_answer(
     *,
     partial_credit: bool = True,
-    any_case: bool = True,
+    ignore_case: bool = True,
     any_number: bool = False,
     has_punctuation: bool = False,
     ignored: str = "",
@@ -107,7 +107,7 @@ def one_answer(
         partial_credit: Whether a wrong answer scores half of the library's score. It
             is off if a copy of the question or a constant would score more than 0.25,
             and if the scorer gives credit to any text that contains the reference.
-        any_case: Whether upper and lower case are equal.
+        ignore_case: Whether upper and lower case are equal.
         any_number: Whether other numbers are right if the scorer gives them 1.0.
         has_punctuation: Whether commas, quotes and brackets inside the answer count.
         ignored: Words and signs, separated by spaces, that have no meaning here.
@@ -130,9 +130,9 @@ def one_answer(
         if not isinstance(gold, str):
             value = library(answer)
             return value if value == 1.0 else part_of(value)
-        right = _tokens(gold, silent, any_case)
+        right = _tokens(gold, silent, ignore_case)
         text = _THOUSANDS.sub("", answer) if _is_number(right) else answer
-        said = _tokens(text, silent, any_case)
+        said = _tokens(text, silent, ignore_case)
         if "\n" not in right:
             said = [each for each in said if each != "\n"]
         forms = (said, _without_fillers(said, right, entry))

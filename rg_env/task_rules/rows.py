@@ -168,9 +168,9 @@ ROWS = (
     ),
     TaskRules(
         "word_sequence_reversal",
-        fix=one_answer(partial_credit=False, any_case=False),
+        fix=one_answer(partial_credit=False, ignore_case=False),
     ),
-    TaskRules("word_sorting", fix=one_answer(any_case=False)),
+    TaskRules("word_sorting", fix=one_answer(ignore_case=False)),
     # -- arc ---------------------------------------------------------------------------
     TaskRules(
         "rearc",
@@ -261,7 +261,7 @@ ROWS = (
         ),
     ),
     # -- games -------------------------------------------------------------------------
-    TaskRules("emoji_mystery", fix=one_answer(any_case=False, has_punctuation=True)),
+    TaskRules("emoji_mystery", fix=one_answer(ignore_case=False, has_punctuation=True)),
     TaskRules("kakurasu", fix=one_answer(any_number=True)),
     TaskRules(
         "maze",

@@ -164,7 +164,7 @@ def test_as_many_other_numbers_are_right_where_the_scorer_and_the_row_say_so():
 
 
 def test_case_matters_where_the_row_says_so():
-    exact = one_answer(any_case=False)
+    exact = one_answer(ignore_case=False)
     assert score("ANT, bee", "ant, bee", 1.0, exact) == 0.0
     assert score("ant,bee", "ant, bee", 0.0, exact) == 1.0
 

@@ -71,7 +71,7 @@ def _with_its_first_letter(answer: str, entry: Entry) -> str:
 LETTER_JUMBLE = TaskRules(
     "letter_jumble",
     notation=_with_its_first_letter,
-    fix=one_answer(any_case=False),
+    fix=one_answer(ignore_case=False),
 )
 
 
