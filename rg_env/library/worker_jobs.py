@@ -21,7 +21,7 @@ from rg_env.reward.score import (
     ScoreRow,
     ScoringRules,
     as_row,
-    compare_formats,
+    score_both_formats,
 )
 from rg_env.task_rules.rules import Entry
 from rg_env.task_rules.table import EVALUATED, rules_of, solution, source_task
@@ -133,7 +133,7 @@ def scorer_fault(
     """Return the error that a task's scorer raises on an answer, None without one."""
     dataset = datasets.scoring_dataset(task, params)
     try:
-        compare_formats(answer, entry, _scorer(task, task, dataset, rules))
+        score_both_formats(answer, entry, _scorer(task, task, dataset, rules))
     except Exception as error:  # noqa: BLE001 - foreign code may raise anything
         return cause_of(error)
     return None

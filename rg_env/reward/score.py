@@ -178,7 +178,7 @@ def _tags_are_expected(score: ScoreFunction, entry: Mapping[str, Any]) -> bool:
     return as_unit(score(tagged(gold), entry)) > as_unit(score(gold, entry))
 
 
-def compare_formats(
+def score_both_formats(
     answer: str, entry: Mapping[str, Any], score: ScoreFunction
 ) -> FormatScores:
     """Score the bare and the tagged answer; the higher counts.
@@ -226,7 +226,7 @@ def score_answer(answer: str, entry: Mapping[str, Any], score: ScoreFunction) ->
         right = entry.get("answer") == ""
         return Score(float(right), "right" if right else "empty_answer", answer)
     try:
-        formats = compare_formats(answer, entry, score)
+        formats = score_both_formats(answer, entry, score)
     except Exception:  # noqa: BLE001 - foreign code on foreign text may raise anything
         return Score(0.0, "scorer_error", answer)
     return Score(formats.value, outcome_of(formats.value), answer, formats=formats)
