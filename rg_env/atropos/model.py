@@ -13,7 +13,7 @@ from rg_env.inference.connection import RequestFailedError, extra_body_of
 from rg_env.inference.probe import ProbeRequest
 from rg_env.inference.prompts import Prompts
 from rg_env.inference.servers import Servers
-from rg_env.reward.prompt import prompt_of, prompts_of
+from rg_env.reward.prompt import list_prompts, prompt_of
 from rg_env.run.group import Ending, Group
 from rg_env.run.group_loop import Lost
 from rg_env.settings.environment_settings import PUBLISHED
@@ -80,7 +80,7 @@ class ItemPrompts:
         limits = {name: limit_tokens}
         if config.eval_max_token_length is not None:
             limits["env.eval_max_token_length"] = config.eval_max_token_length
-        seeds = range(len(prompts_of(config.system_prompt, config.answer_format)))
+        seeds = range(len(list_prompts(config.system_prompt, config.answer_format)))
         for name, limit in limits.items():
             is_eval = "eval" in name
             prompts = [self.messages("?", seed, evaluates=is_eval) for seed in seeds]

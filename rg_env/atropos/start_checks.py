@@ -17,7 +17,7 @@ from typing import Any
 from rg_env.errors import MAX_SHOWN_CHARS, SettingError, not_allowed, shown
 from rg_env.library import worker_jobs
 from rg_env.places import check_writable
-from rg_env.reward.prompt import prompts_of
+from rg_env.reward.prompt import list_prompts
 from rg_env.stream.prefetch import check_items
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -81,7 +81,7 @@ def check_command(name: str, config: Any, servers: Sequence[Any]) -> None:
         if (total := config.total_steps) < 1:
             allowed = "at least 1, groups of `process`"
             raise not_allowed("env.total_steps", total, allowed)
-    prompts = prompts_of(config.system_prompt, config.answer_format)
+    prompts = list_prompts(config.system_prompt, config.answer_format)
     least = max(len(prompt.split()) for prompt in prompts)
     limit = config.max_token_length  # a token a word
     if limit <= least:

@@ -40,7 +40,7 @@ def built_in_prompt(answer_format: AnswerFormat) -> str:
     return prompt
 
 
-def prompts_of(
+def list_prompts(
     given: str | Sequence[str] | None, answer_format: AnswerFormat
 ) -> Sequence[str]:
     """Return the system prompts of a setting; None means the built-in one."""
@@ -58,5 +58,5 @@ def prompt_of(
         >>> [prompt_of(["Think.", "Answer."], "tags", seed) for seed in (7, 8)]
         ['Answer.', 'Think.']
     """
-    prompts = prompts_of(given, answer_format)
+    prompts = list_prompts(given, answer_format)
     return prompts[seed % len(prompts)]
