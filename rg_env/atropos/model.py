@@ -13,7 +13,7 @@ from rg_env.inference.connection import RequestFailedError, extra_body_of
 from rg_env.inference.probe import ProbeRequest
 from rg_env.inference.prompts import Prompts
 from rg_env.inference.servers import Servers
-from rg_env.reward.prompt import list_prompts, prompt_of
+from rg_env.reward.prompt import choose_prompt, list_prompts
 from rg_env.run.group import Ending, Group
 from rg_env.run.group_loop import Lost
 from rg_env.settings.environment_settings import PUBLISHED
@@ -61,7 +61,7 @@ class ItemPrompts:
     ) -> tuple[Message, Message]:
         """Return the system and the user message of a question, by its item's seed."""
         config = self._config
-        own = prompt_of(config.system_prompt, config.answer_format, seed)
+        own = choose_prompt(config.system_prompt, config.answer_format, seed)
         if evaluates and config.eval_system_prompt is not None:
             own = config.eval_system_prompt
             own = self.published_prompt if own == PUBLISHED else own

@@ -49,13 +49,13 @@ def list_prompts(
     return [given] if isinstance(given, str) else given
 
 
-def prompt_of(
+def choose_prompt(
     given: str | Sequence[str] | None, answer_format: AnswerFormat, seed: int
 ) -> str:
     """Return the system prompt that the seed of an item chooses.
 
     Example:
-        >>> [prompt_of(["Think.", "Answer."], "tags", seed) for seed in (7, 8)]
+        >>> [choose_prompt(["Think.", "Answer."], "tags", seed) for seed in (7, 8)]
         ['Answer.', 'Think.']
     """
     prompts = list_prompts(given, answer_format)
