@@ -62,7 +62,7 @@ class _StandardError(logging.StreamHandler):  # type: ignore[type-arg]
 _own_level: int | None = None
 
 
-def set_own_level(level: int | None) -> None:
+def override_level(level: int | None) -> None:
     """Set the level of our log, whatever the settings say; None leaves it to them."""
     global _own_level
     _own_level = level
@@ -91,7 +91,7 @@ def set_levels(debug: bool, quiet_framework: bool) -> None:
 def start() -> None:
     """Write the log to standard error, for a program of ours."""
     logging.basicConfig(handlers=[_StandardError()], level=logging.WARNING)
-    set_own_level(None)
+    override_level(None)
     logging.getLogger(PROGRESS_LOGGER).setLevel(logging.INFO)
 
 
