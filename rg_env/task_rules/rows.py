@@ -206,7 +206,7 @@ ROWS = (
         "leg_counting",
         notation=as_number,
         # The library counts the five arms of a starfish as legs.
-        other_readings=lambda entry: [
+        other_interpretations=lambda entry: [
             {**entry, "answer": str(int(entry["answer"]) - 5 * number)}
             for number in [entry["metadata"]["animals"].get("starfish", 0)]
         ],
@@ -214,7 +214,7 @@ ROWS = (
     TaskRules(
         "power_function",
         # -2^4 is 16 for the library, and -16 by the usual precedence.
-        other_readings=lambda entry: (
+        other_interpretations=lambda entry: (
             [{**entry, "answer": f"-{entry['answer'].lstrip('-')}"}]
             if entry["metadata"]["base"] < 0
             else []

@@ -212,8 +212,8 @@ class TaskRules:
             the library's metadata is wrong.
         solution: Entry to an answer that scores 1.0 (None if there is none), if the
             reference answer may score less.
-        other_readings: Entry to the entries that the library would have made from other
-            interpretations of the question. Their answers are right, too.
+        other_interpretations: Entry to the entries that the library would have made
+            from other interpretations of the question. Their answers are right, too.
     """
 
     task: str
@@ -230,4 +230,4 @@ class TaskRules:
     faster: tuple[FasterFunction, ...] = ()
     corrected_metadata: Callable[[Entry], Mapping[str, Any]] | None = None
     solution: Callable[[Entry], str | None] | None = None
-    other_readings: Callable[[Entry], Iterable[Entry]] | None = None
+    other_interpretations: Callable[[Entry], Iterable[Entry]] | None = None

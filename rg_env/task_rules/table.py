@@ -122,7 +122,7 @@ def solution(task: str, entry: Entry) -> str | None:
 
 def interpretations(task: str, entry: Entry) -> list[Entry]:
     """Return an entry, and one for each other answer that its question admits."""
-    read = rules_of(task).other_readings
+    read = rules_of(task).other_interpretations
     entries = [entry]
     # An entry of another version of the library may have another shape.
     with contextlib.suppress(AttributeError, LookupError, TypeError, ValueError):

@@ -63,7 +63,7 @@ def _other_turns_and_mirrors(entry: Entry) -> Iterator[Entry]:
 MANIPULATE_MATRIX = TaskRules(
     "manipulate_matrix",
     fix=CONTAINED,
-    other_readings=_other_turns_and_mirrors,
+    other_interpretations=_other_turns_and_mirrors,
 )
 
 
@@ -116,5 +116,5 @@ POOL_MATRIX = TaskRules(
             answer_stands=True,
         ),
     ),
-    other_readings=_without_cut_off_windows,
+    other_interpretations=_without_cut_off_windows,
 )

@@ -46,5 +46,5 @@ def _each_rule_in_turn(entry: Entry) -> list[Entry]:
 STRING_SYNTHESIS = TaskRules(
     "string_synthesis",
     fix=one_answer(partial_credit=False, ignored="a b c"),  # `[A]=3 [B]=0`
-    other_readings=_each_rule_in_turn,
+    other_interpretations=_each_rule_in_turn,
 )
