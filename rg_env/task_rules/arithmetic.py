@@ -7,7 +7,7 @@ import re
 from datetime import datetime
 
 from rg_env.task_rules.one_rule import one_answer
-from rg_env.task_rules.reading.numbers import exact_value, same_number
+from rg_env.task_rules.reading.numbers import exact_value, is_same_number
 from rg_env.task_rules.rules import (
     Entry,
     ItemCheck,
@@ -74,7 +74,7 @@ def _all_digits(answer: str, entry: Entry, library: LibraryScore) -> float:
     if value < 1.0:
         return value / 2
     right = (entry["answer"], str(_rounded_as_asked(entry["question"])))
-    return float(any(same_number(answer, number) for number in right))
+    return float(any(is_same_number(answer, number) for number in right))
 
 
 DECIMAL_ARITHMETIC = TaskRules(

@@ -118,7 +118,7 @@ def is_rounded(written: str, exact: float, decimals: int) -> bool:
     return abs(float(written) - exact) <= 0.5 * 10.0**-decimals + FLOAT_ERROR
 
 
-def same_number(answer: str, gold: str) -> bool:
+def is_same_number(answer: str, gold: str) -> bool:
     """Return whether two texts are the same number, written in digits."""
     try:
         return Decimal(answer) == Decimal(gold)
