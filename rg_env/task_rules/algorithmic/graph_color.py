@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from math import comb
 
-from rg_env.task_rules.reading.values import as_json, once_each
+from rg_env.task_rules.reading.values import as_json, refuse_duplicate_names
 from rg_env.task_rules.rules import (
     READABLE,
     Entry,
@@ -25,7 +25,7 @@ def _each_vertex_once(answer: str, entry: Entry, library: LibraryScore) -> float
     if value <= READABLE:
         return value
     try:
-        colors = json.loads(answer, object_pairs_hook=once_each)
+        colors = json.loads(answer, object_pairs_hook=refuse_duplicate_names)
     except ValueError:
         return READABLE
     vertices = {str(vertex) for vertex in entry["metadata"]["puzzle"]["vertices"]}

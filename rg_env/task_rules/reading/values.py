@@ -75,7 +75,7 @@ def _as_json(text: str) -> str:
     return " ".join(written)
 
 
-def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def refuse_duplicate_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Build an object of JSON; raises ValueError if a name occurs twice."""
     built = dict(pairs)
     if len(built) != len(pairs):
@@ -91,7 +91,7 @@ def read_value(text: str) -> Any:
         {'a': [1, True]}
     """
     try:
-        return json.loads(_as_json(text), object_pairs_hook=once_each)
+        return json.loads(_as_json(text), object_pairs_hook=refuse_duplicate_names)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 
