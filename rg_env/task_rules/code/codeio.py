@@ -31,7 +31,7 @@ from typing import Any
 import msgspec
 
 from rg_env.task_rules.faster_functions import JsonLines, dataset_init
-from rg_env.task_rules.reading.values import no_constant, read_value
+from rg_env.task_rules.reading.values import read_value, refuse_constant
 from rg_env.task_rules.rules import (
     READABLE,
     Entry,
@@ -283,7 +283,7 @@ def _may_do_more(entry: Entry) -> bool:
 
 def _is_no_json(entry: Entry) -> bool:
     try:
-        json.loads(entry["answer"], parse_constant=no_constant)
+        json.loads(entry["answer"], parse_constant=refuse_constant)
     except ValueError:
         return True
     return False

@@ -104,7 +104,7 @@ def as_json(answer: str, entry: Entry) -> str:
         return answer
 
 
-def no_constant(name: str) -> str:
+def refuse_constant(name: str) -> str:
     """Refuse `NaN` and its like, as `parse_constant` of JSON."""
     raise ValueError(f"{name} is no value of JSON")
 
@@ -117,7 +117,7 @@ def _read_written(text: str) -> Any:
     read = functools.partial(json.loads, parse_int=str, parse_float=str)
     with contextlib.suppress(ValueError, RecursionError):
         try:  # most lists are JSON already, which takes a tenth of the time
-            return read(text, parse_constant=no_constant)
+            return read(text, parse_constant=refuse_constant)
         except ValueError:
             return read(_as_json(text))
     return None
