@@ -242,7 +242,9 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def normalizing(gold: str | None, meaningful: str = "", question: str = "") -> Rule:
+def build_formatting_remover(
+    gold: str | None, meaningful: str = "", question: str = ""
+) -> Rule:
     """Return the function that removes formatting from the answers to an item.
 
     Args:
@@ -255,7 +257,7 @@ def normalizing(gold: str | None, meaningful: str = "", question: str = "") -> R
         From a stripped answer to the same without formatting, stripped.
 
     Example:
-        >>> normalizing("5")("The answer is **5**.")
+        >>> build_formatting_remover("5")("The answer is **5**.")
         '5'
     """
     gold = gold or ""

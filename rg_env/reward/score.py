@@ -20,7 +20,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from rg_env.reward.normalization import normalizing
+from rg_env.reward.normalization import build_formatting_remover
 from rg_env.task_rules.rules import MAX_ANSWER_CHARS
 from rg_env.task_rules.table import interpretations, rejection, rules_of
 
@@ -329,7 +329,9 @@ class ScoringRules:
             return lambda answer: answer
         gold = _gold_of(entry)
         rules = rules_of(task)
-        unformatted = normalizing(gold, rules.kept_signs, entry.get("question") or "")
+        unformatted = build_formatting_remover(
+            gold, rules.kept_signs, entry.get("question") or ""
+        )
 
         def normalized(answer: str) -> str:
             if answer == gold or self.too_long(answer, entry):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rg_env.reward.normalization import MAX_ROUNDS, RULES, normalizing
+from rg_env.reward.normalization import MAX_ROUNDS, RULES, build_formatting_remover
 from rg_env.reward.score import Score, ScoringRules, better_score
 
 TABLE = r"""
@@ -159,20 +159,20 @@ WRITTEN = [
 def test_an_answer_is_read_without_its_formatting_and_nothing_else_comes_off(
     gold, answer, read
 ):
-    assert normalizing(gold)(answer) == read
+    assert build_formatting_remover(gold)(answer) == read
 
 
 @given(st.text(alphabet="`*_$\\{}()[]\"'.=- \n5ax\u200b\u2212", max_size=60))
 def test_gold_answers_stay_as_they_are(text):
     gold = text.strip()
-    assert normalizing(gold)(gold) == gold
+    assert build_formatting_remover(gold)(gold) == gold
 
 
 @given(st.text(alphabet="`*_$\\{}()[]\"'.=- \n5ax,:#<>isI\u200b\u2212", max_size=40))
 def test_no_formatted_answer_is_taken_for_a_plain_one(text):
     text = text.strip()
     for rule in RULES:
-        assert rule(text) == text or normalizing("7")(text) != text
+        assert rule(text) == text or build_formatting_remover("7")(text) != text
 
 
 @given(st.text(max_size=200))
@@ -192,19 +192,21 @@ def test_no_rule_makes_a_text_longer(text):
 def test_no_text_keeps_it_long(part, end):
     """It would take minutes if a rule were more than linear."""
     text = "```" + part * 20_000 + end
-    assert len(normalizing(None)(text)) <= len(text)
-    assert len(normalizing(None)(part * 20_000 + end)) <= len(text)
+    assert len(build_formatting_remover(None)(text)) <= len(text)
+    assert len(build_formatting_remover(None)(part * 20_000 + end)) <= len(text)
 
 
 def test_many_layers_of_formatting_end_at_a_bound():
     text = "5"
     for _ in range(10 * MAX_ROUNDS):
         text = f"\\text{{{text}}}."
-    assert normalizing(None)(text).startswith("\\text{")
+    assert build_formatting_remover(None)(text).startswith("\\text{")
 
 
 def best(answer, **scored):
-    return better_score(answer, normalizing("7"), lambda form: scored[f"of_{form}"])
+    return better_score(
+        answer, build_formatting_remover("7"), lambda form: scored[f"of_{form}"]
+    )
 
 
 BETTER = """
