@@ -124,7 +124,7 @@ ROWS = (
     TaskRules(
         "spiral_matrix",
         guard=lists.literal_guard(r"[0-9\s]*"),
-        notation=lists.list_of(lists.WHOLE, " ".join),
+        notation=lists.list_notation(lists.WHOLE, " ".join),
     ),
     TaskRules(
         "string_insertion",
@@ -292,10 +292,10 @@ ROWS = (
             " that 10 is right in 53 of 100 items",
         ),
     ),
-    TaskRules("path_star", notation=lists.list_of(lists.WHOLE, " ".join)),
+    TaskRules("path_star", notation=lists.list_notation(lists.WHOLE, " ".join)),
     TaskRules(
         "shortest_path",
-        notation=lists.list_of(
+        notation=lists.list_notation(
             re.compile("up|down|left|right|infeasible", re.IGNORECASE),
             " ".join,
             written=lambda step: step[0].lower(),

@@ -13,7 +13,7 @@ import msgspec
 
 from rg_env.task_rules.faster_functions import JsonLines, dataset_init
 from rg_env.task_rules.one_rule import one_answer
-from rg_env.task_rules.reading.lists import WORD, list_of
+from rg_env.task_rules.reading.lists import WORD, list_notation
 from rg_env.task_rules.reading.numbers import short_answers_only
 from rg_env.task_rules.reading.values import as_json
 from rg_env.task_rules.rules import (
@@ -148,7 +148,7 @@ def _make_build_word_graph(own: Any) -> Callable[[Any, int], Any]:
 
 WORD_LADDER = TaskRules(
     "word_ladder",
-    notation=list_of(WORD, ",".join),
+    notation=list_notation(WORD, ",".join),
     fix=ScorerFix(
         _ladder, "Gives 0.37 for changing one letter after the other, words or not."
     ),

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from rg_env.task_rules.reading.filler_words import is_filler_beside
 from rg_env.task_rules.reading.lists import (
-    list_of,
+    list_notation,
     plain,
     read_sequence,
     repetition_guard,
@@ -216,7 +216,7 @@ RUSH_HOUR = TaskRules(
     "rush_hour",
     # The scorer moves a car a billion times for A+999999999.
     guard=repetition_guard(_STEPS.findall, 20_000),
-    notation=list_of(_WRITTEN_MOVE, " ".join, written=_car_move),
+    notation=list_notation(_WRITTEN_MOVE, " ".join, written=_car_move),
     fix=ScorerFix(
         fault="Skips impossible moves, so that enough random moves free the car.",
         score=_score_moves,
@@ -287,7 +287,7 @@ def _only_moves(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 TOWER_OF_HANOI = TaskRules(
     "tower_of_hanoi",
-    notation=list_of(_DISK_MOVE, "\n".join, written=_disk_move),
+    notation=list_notation(_DISK_MOVE, "\n".join, written=_disk_move),
     fix=ScorerFix(
         fault=(
             "Ignores signs before a move, `~Move disk 1`; a solution that is not the"

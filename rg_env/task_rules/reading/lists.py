@@ -90,7 +90,7 @@ WHOLE = re.compile(r"-?[0-9]+(?![\w.])|-?[0-9]+(?=\.(?:\s|$))")
 WORD = re.compile(r"\w+")
 
 
-def list_of(
+def list_notation(
     element: re.Pattern[str],
     joined: Callable[[list[str]], str],
     written: Callable[[re.Match[str]], str] = operator.itemgetter(0),
@@ -98,7 +98,7 @@ def list_of(
     """Return the notation that writes each element and joins them.
 
     Example:
-        >>> list_of(WHOLE, " ".join)("[3, 4]", {})
+        >>> list_notation(WHOLE, " ".join)("[3, 4]", {})
         '3 4'
     """
 
