@@ -7,7 +7,7 @@ from itertools import chain, permutations, product
 from typing import Any
 
 from rg_env.task_rules.one_rule import CONTAINED
-from rg_env.task_rules.reading.lists import DECIMAL_CELL, grid_of
+from rg_env.task_rules.reading.lists import DECIMAL_CELL, grid_notation
 from rg_env.task_rules.reading.numbers import is_rounded
 from rg_env.task_rules.rules import Entry, ItemCheck, LibraryScore, ScorerFix, TaskRules
 
@@ -104,7 +104,7 @@ def _without_cut_off_windows(entry: Entry) -> list[Entry]:
 
 POOL_MATRIX = TaskRules(
     "pool_matrix",
-    notation=grid_of(DECIMAL_CELL),
+    notation=grid_notation(DECIMAL_CELL),
     fix=ScorerFix(
         fault="Ignores the text behind a `#`; numbers that are off by 1 % score 1.0.",
         score=_pooled,

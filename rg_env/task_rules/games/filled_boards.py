@@ -11,7 +11,7 @@ from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.reading.lists import (
     QUEEN_CELL,
     WHOLE_CELL,
-    grid_of,
+    grid_notation,
     literal_guard,
     read_grid,
 )
@@ -160,7 +160,7 @@ def _any_filling(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 SURVO = TaskRules(
     "survo",
-    notation=grid_of(WHOLE_CELL),
+    notation=grid_notation(WHOLE_CELL),
     fix=ScorerFix(
         _any_filling,
         "Accepts only one of several fillings; ignores everything but whole numbers.",
@@ -206,7 +206,7 @@ def _all_solutions(dataset: Any, n: int) -> list[Board]:
 N_QUEENS = TaskRules(
     "n_queens",
     guard=literal_guard(r"[_Q.\s]*"),
-    notation=grid_of(QUEEN_CELL),
+    notation=grid_notation(QUEEN_CELL),
     kept_signs="_",
     level_repair=LevelRepair(
         {0: {"n": 5}, 1: {"n": 7, "max_remove": 6}},

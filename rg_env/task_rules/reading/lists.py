@@ -151,7 +151,7 @@ DECIMAL_CELL = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{0,20})?")
 QUEEN_CELL = re.compile(r"[_Q]")
 
 
-def grid_of(cell: re.Pattern[str]) -> Notation:
+def grid_notation(cell: re.Pattern[str]) -> Notation:
     """Return the notation that writes a grid with a space between two cells."""
 
     def written(answer: str, entry: Entry) -> str:
