@@ -19,7 +19,7 @@ import functools
 import re
 
 from rg_env.task_rules.reading.filler_words import FILLER, words_of_numbers
-from rg_env.task_rules.rules import READABLE, Entry, LibraryScore, ScorerFix
+from rg_env.task_rules.rules import READABLE_SCORE, Entry, LibraryScore, ScorerFix
 
 _TOKEN = re.compile(
     r"(?<=[^\W\d_])[0-9]+"  # zeros count behind a letter: 1e05 and 1e5 differ in hex
@@ -123,7 +123,7 @@ def one_answer(
     def part_of(value: float) -> float:
         if not partial_credit:
             return 0.0
-        return value if value <= READABLE else value / 2
+        return value if value <= READABLE_SCORE else value / 2
 
     def score(answer: str, entry: Entry, library: LibraryScore) -> float:
         gold = entry.get("answer")

@@ -40,7 +40,7 @@ FixedScore = Callable[[str, Entry, LibraryScore], float]
 """(answer, entry, the library's scorer) to the corrected score in [0, 1]."""
 
 # Many scorers of the library give this to a wrong answer that they can parse.
-READABLE = 0.01
+READABLE_SCORE = 0.01
 
 # The highest score of a wrong answer.
 MAX_FOR_A_WRONG_ANSWER = 0.5

@@ -3,7 +3,7 @@
 import pytest
 
 from rg_env.library.datasets import fix_of
-from rg_env.task_rules.rules import READABLE
+from rg_env.task_rules.rules import READABLE_SCORE
 from rg_env.task_rules.table import solution
 from tests.support.fixed_scores import (
     BASE_TASKS,
@@ -93,7 +93,7 @@ def test_a_fix_pays_no_more_than_the_library(task):
         except (ValueError, AttributeError):
             assert task in RAISES_FOR_OTHER_TEXT
             continue
-        is_halved = task in BY_THE_RULE and installed > READABLE
+        is_halved = task in BY_THE_RULE and installed > READABLE_SCORE
         most = installed / 2 if is_halved else installed
         assert fixed == installed == 1.0 or 0.0 <= fixed <= most
 

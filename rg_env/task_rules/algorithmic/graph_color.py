@@ -7,7 +7,7 @@ from math import comb
 
 from rg_env.task_rules.reading.values import as_json, refuse_duplicate_names
 from rg_env.task_rules.rules import (
-    READABLE,
+    READABLE_SCORE,
     Entry,
     ItemCheck,
     LevelRepair,
@@ -22,15 +22,15 @@ MAX_COLORED = 0.2
 
 def _each_vertex_once(answer: str, entry: Entry, library: LibraryScore) -> float:
     value = library(answer)
-    if value <= READABLE:
+    if value <= READABLE_SCORE:
         return value
     try:
         colors = json.loads(answer, object_pairs_hook=refuse_duplicate_names)
     except ValueError:
-        return READABLE
+        return READABLE_SCORE
     vertices = {str(vertex) for vertex in entry["metadata"]["puzzle"]["vertices"]}
     whole = all(type(color) is int for color in colors.values())
-    return value if whole and colors.keys() == vertices else READABLE
+    return value if whole and colors.keys() == vertices else READABLE_SCORE
 
 
 def _has_few_edges(entry: Entry) -> bool:

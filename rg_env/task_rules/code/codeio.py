@@ -33,7 +33,7 @@ import msgspec
 from rg_env.task_rules.faster_functions import JsonLines, dataset_init
 from rg_env.task_rules.reading.values import read_value, refuse_constant
 from rg_env.task_rules.rules import (
-    READABLE,
+    READABLE_SCORE,
     Entry,
     FasterFunction,
     Guard,
@@ -205,7 +205,7 @@ def _by_running(answer: str, entry: Entry, library: LibraryScore) -> float:
         return 0.0
     if _is_right(value, entry):
         return 1.0
-    return READABLE if isinstance(value, dict) else 0.0
+    return READABLE_SCORE if isinstance(value, dict) else 0.0
 
 
 # -- programs that are not used --------------------------------------------------------

@@ -16,7 +16,7 @@ from rg_env.task_rules.reading.lists import (
 )
 from rg_env.task_rules.reading.values import as_json
 from rg_env.task_rules.rules import (
-    READABLE,
+    READABLE_SCORE,
     Entry,
     FasterFunction,
     ItemCheck,
@@ -199,7 +199,7 @@ def _score_moves(answer: str, entry: Entry, library: LibraryScore) -> float:
     if not is_filler_beside(_MOVE, answer):
         return 0.0
     if not _all_moves_possible(entry["metadata"]["board_config"], answer):
-        return READABLE
+        return READABLE_SCORE
     return library(answer)
 
 
