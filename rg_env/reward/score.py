@@ -25,7 +25,7 @@ from rg_env.task_rules.rules import MAX_ANSWER_CHARS
 from rg_env.task_rules.table import interpretations, rejection, rules_of
 
 # The library gives 0.01 to 0.05 to wrong answers that it can parse.
-WRONG_AT_MOST = 0.05
+MAX_WRONG_VALUE = 0.05
 
 # A correct answer may be so many times as long as the reference: spaces after commas,
 # or a line for each number.
@@ -210,7 +210,7 @@ def outcome_of(value: float) -> str:
     """
     if value >= 1.0:
         return "right"
-    return "partial" if value > WRONG_AT_MOST else "wrong"
+    return "partial" if value > MAX_WRONG_VALUE else "wrong"
 
 
 def score_answer(answer: str, entry: Mapping[str, Any], score: ScoreFunction) -> Score:

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from rg_env.reward.score import (
-    WRONG_AT_MOST,
+    MAX_WRONG_VALUE,
     Score,
     as_unit,
     outcome_of,
@@ -96,7 +96,7 @@ def test_a_right_answer_is_scored_once():
 
 @pytest.mark.parametrize(
     ("value", "outcome"),
-    [(1.0, "right"), (0.99, "partial"), (WRONG_AT_MOST, "wrong"), (0.0, "wrong")],
+    [(1.0, "right"), (0.99, "partial"), (MAX_WRONG_VALUE, "wrong"), (0.0, "wrong")],
 )
 def test_an_outcome_names_the_score(value, outcome):
     assert outcome_of(value) == outcome

@@ -5,7 +5,7 @@ import pytest
 
 from rg_env.library.registry import TASKS
 from rg_env.library.worker_jobs import make_entry, score_answers
-from rg_env.reward.score import WRONG_AT_MOST, Score, read_rows
+from rg_env.reward.score import MAX_WRONG_VALUE, Score, read_rows
 from rg_env.task_rules.table import solution
 
 pytestmark = pytest.mark.processes
@@ -51,7 +51,7 @@ def test_a_task_makes_the_same_entries_everywhere_and_scores_them_as_it_should(
     assert gold is None or scores[0] == Score(1.0, "right", gold)
     nothing = [text for text in ("", "...") if text != entry["answer"]]
     scores = score(pool, task, entry, *nothing)
-    assert max(each.value for each in scores) <= WRONG_AT_MOST
+    assert max(each.value for each in scores) <= MAX_WRONG_VALUE
 
 
 # An item of that seed takes 11 s in sokoban and 5 s in futoshiki.
