@@ -18,7 +18,7 @@ from datasets import Dataset, IterableDataset
 from transformers import Trainer, TrainerCallback
 
 from rg_env.errors import RunError, SettingError
-from rg_env.reward.extraction import opens_thinking, whole_text
+from rg_env.reward.extraction import completion_text, opens_thinking
 from rg_env.run.metrics import GroupLog
 from rg_env.stream.completion_scores import score_async
 from rg_env.stream.item import Item
@@ -106,7 +106,7 @@ class GRPOTasks(TrainerCallback):
             self.on_train_begin(trainer.args, trainer.state, None)
         is_open = self._opens_thinking()
         lines = given["item"]
-        pairs = zip(lines, map(whole_text, completions), strict=True)
+        pairs = zip(lines, map(completion_text, completions), strict=True)
         groups = [
             score_async(
                 self._item(line), [text for _, text in some], thinking_open=is_open

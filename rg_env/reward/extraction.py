@@ -225,13 +225,14 @@ def opens_thinking(prompt: str) -> bool:
     return prompt.rstrip().lower().endswith(tuple(THINKING))
 
 
-def whole_text(completion: str | Sequence[Mapping[str, Any]]) -> str:
+def completion_text(completion: str | Sequence[Mapping[str, Any]]) -> str:
     """Return the text of a completion, which may be a list of messages.
 
     The last message counts. If the server split off its thinking, this is joined again.
 
     Example:
-        >>> whole_text([{"content": "<answer>5</answer>", "reasoning_content": "2+3"}])
+        >>> message = {"content": "<answer>5</answer>", "reasoning_content": "2+3"}
+        >>> completion_text([message])
         '<think>2+3</think><answer>5</answer>'
     """
     if isinstance(completion, str):
