@@ -20,7 +20,7 @@ from rg_env.task_rules.rules import (
     LibraryScore,
     ScorerFix,
     TaskRules,
-    seldom,
+    downsample,
 )
 
 # -- color_cube_rotation ---------------------------------------------------------------
@@ -132,7 +132,7 @@ def is_filled_by_one_sign(entry: Entry) -> bool:
 MODULO_GRID = TaskRules(
     "modulo_grid",
     item_checks=(
-        seldom(
+        downsample(
             "blanks all hold the commoner sign of the grid",
             is_filled_by_one_sign,
             one_in=6,  # 90 of 100 at the defaults, with one blank in a grid

@@ -21,7 +21,7 @@ from rg_env.task_rules.rules import (
     ItemCheck,
     LevelRepair,
     TaskRules,
-    seldom,
+    downsample,
     seldom_answered,
 )
 
@@ -98,7 +98,7 @@ ROWS = (
         "palindrome_partitioning",
         notation=as_json,
         item_checks=(
-            seldom(
+            downsample(
                 "only partition is into letters",
                 lambda entry: len(entry["metadata"]["solution"]) == 1,
                 one_in=2,  # 30 of 100 at 0.0
@@ -108,7 +108,7 @@ ROWS = (
     TaskRules(
         "rotate_matrix",
         item_checks=(
-            seldom(
+            downsample(
                 "rotation is by whole turns",
                 lambda entry: entry["answer"] in entry["question"],  # 36 of 100 at 1.0
                 one_in=4,
@@ -130,7 +130,7 @@ ROWS = (
         "string_insertion",
         guard=lists.literal_guard(r"[A-Z]*"),
         item_checks=(
-            seldom(
+            downsample(
                 "string has no place for an insertion",
                 lambda entry: bool(entry["answer"] == entry["metadata"]["string"]),
                 one_in=50,  # 92 of 100 at the defaults
@@ -155,7 +155,7 @@ ROWS = (
                 "rules delete the last of two characters after both were replaced",
                 lambda entry: ("cb", "aa") in pairwise(entry["metadata"]["states"]),
             ),
-            seldom(
+            downsample(
                 "string is not changed by any rule",
                 lambda entry: bool(entry["answer"] == entry["metadata"]["string"]),
                 one_in=4,  # 34 to 48 of 100 at the defaults
@@ -225,7 +225,7 @@ ROWS = (
         "products",
         fix=CONTAINED,
         item_checks=(
-            seldom(
+            downsample(
                 "answer is one of its factors",
                 lambda entry: (
                     entry["answer"] in entry["metadata"]["expression"].split(" * ")
@@ -250,7 +250,7 @@ ROWS = (
     TaskRules(
         "number_sequence",
         item_checks=(
-            seldom(
+            downsample(
                 "next number is one of the last two",
                 lambda entry: (
                     entry["metadata"]["sequence"][-1]

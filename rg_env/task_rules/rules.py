@@ -133,7 +133,9 @@ def _is_kept(entry: Entry, one_in: int) -> bool:
     return int.from_bytes(hashed, "big") % one_in == 0
 
 
-def seldom(fault: str, is_common: Callable[[Entry], bool], one_in: int) -> ItemCheck:
+def downsample(
+    fault: str, is_common: Callable[[Entry], bool], one_in: int
+) -> ItemCheck:
     """Return the check that keeps one in `one_in` of the common entries."""
     return ItemCheck(
         fault,
@@ -148,7 +150,7 @@ def seldom_answered(answer: str, one_in: int) -> ItemCheck:
     Example:
         `seldom_answered("No", one_in=2)` drops every second entry with the answer `No`.
     """
-    return seldom(
+    return downsample(
         "answer is too common, and was sampled often enough",
         lambda entry: bool(entry["answer"] == answer),
         one_in,

@@ -51,7 +51,7 @@ from rg_env.task_rules.rules import (
     LibraryScore,
     ScorerFix,
     TaskRules,
-    seldom,
+    downsample,
 )
 
 _MAX_CHARS = 1_000
@@ -197,7 +197,7 @@ PROPOSITIONAL_LOGIC = TaskRules(
             "premises imply nothing together that none of them implies alone",
             lambda entry: inference(entry) is None,
         ),
-        seldom(
+        downsample(
             "premises imply a letter, which is easily guessed",
             _is_a_letter,
             one_in=8,  # the rarest that is no premise scored 0.46 at the defaults
