@@ -24,7 +24,12 @@ from rg_env.reward.score import (
     score_both_formats,
 )
 from rg_env.task_rules.rules import Entry
-from rg_env.task_rules.table import EVALUATED, rules_of, solution, source_task
+from rg_env.task_rules.table import (
+    ANSWER_RUNNING_TASKS,
+    rules_of,
+    solution,
+    source_task,
+)
 
 _scored: set[str] = set()
 """Tasks with a scorer that has run in this process, so that it is warm."""
@@ -34,7 +39,7 @@ def preload() -> None:
     """Import reasoning-gym and the modules that some scorers import at first use."""
     # Workers are replaced after every group of a scorer that evaluates text.
     registry.describe()
-    for task in EVALUATED:
+    for task in ANSWER_RUNNING_TASKS:
         # The check of a task reports its errors. Seed 3 makes quick items.
         with contextlib.suppress(Exception):
             entry = next(datasets.usable_entries(task, {}, range(3, 100)))

@@ -70,13 +70,13 @@ def source_task(task: str, entry: Entry) -> str:
     return task
 
 
-EVALUATED = tuple(
+ANSWER_RUNNING_TASKS = tuple(
     task for task, rules in TABLE.items() if rules.guard and rules.guard.evaluates
 )
 """Tasks with a scorer that runs the text of an answer."""
 
 RUNNING = (
-    *EVALUATED,
+    *ANSWER_RUNNING_TASKS,
     *(task for task, rules in TABLE.items() if rules.fix and rules.fix.runs_programs),
 )
 """Tasks with a scorer that runs an answer, or a program on the answer."""
