@@ -75,7 +75,7 @@ ANSWER_RUNNING_TASKS = tuple(
 )
 """Tasks with a scorer that runs the text of an answer."""
 
-RUNNING = (
+CODE_RUNNING_TASKS = (
     *ANSWER_RUNNING_TASKS,
     *(task for task, rules in TABLE.items() if rules.fix and rules.fix.runs_programs),
 )
