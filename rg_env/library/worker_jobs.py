@@ -95,7 +95,7 @@ def score_answers(
     answers: Sequence[str],
     rules: ScoringRules = DEFAULT_RULES,
 ) -> list[ScoreRow]:
-    """Return a row for `read_rows` for each answer; `_dataset` explains `params`."""
+    """Return a row for `read_scores` for each answer; `_dataset` explains `params`."""
     name, dataset = _dataset(task, params)
     source = source_task(name, entry)
     scorer = _scorer(name, source, dataset, rules)

@@ -118,7 +118,7 @@ def as_row(score: Score) -> ScoreRow:
     return score.value, score.outcome, score.normalized, both
 
 
-def read_rows(answers: Sequence[str], rows: object) -> list[Score]:
+def read_scores(answers: Sequence[str], rows: object) -> list[Score]:
     """Make scores from rows that come from an untrusted process.
 
     Raises:

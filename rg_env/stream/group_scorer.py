@@ -22,7 +22,7 @@ from rg_env.errors import RunError
 from rg_env.library import worker_jobs
 from rg_env.library.datasets import ANSWER_DEADLINE_S
 from rg_env.library.registry import TASKS
-from rg_env.reward.score import DEFAULT_RULES, Score, ScoringRules, read_rows
+from rg_env.reward.score import DEFAULT_RULES, Score, ScoringRules, read_scores
 from rg_env.task_rules.table import CODE_RUNNING_TASKS
 from rg_env.workers.call import (
     CallOptions,
@@ -151,7 +151,7 @@ class GroupScorer:
         )
         options = CallOptions(
             max_reply_bytes=MAX_REPLY_BYTES,
-            read=functools.partial(read_rows, answers),
+            read=functools.partial(read_scores, answers),
             # Nothing is known of the scorers of other tasks, mixtures and datasets.
             untrusted=task in CODE_RUNNING_TASKS or task not in TASKS,
             prepare=prepare,
