@@ -22,7 +22,7 @@ from rg_env.task_rules.rules import (
     LevelRepair,
     TaskRules,
     downsample,
-    seldom_answered,
+    downsample_answer,
 )
 
 ROWS = (
@@ -78,7 +78,7 @@ ROWS = (
                     != int(entry["answer"])
                 ),
             ),
-            seldom_answered("1", one_in=2),  # 1 is right in 27 to 50 of 100
+            downsample_answer("1", one_in=2),  # 1 is right in 27 to 50 of 100
         ),
     ),
     TaskRules(
@@ -118,7 +118,7 @@ ROWS = (
     TaskRules(
         "rotten_oranges",
         # -1 is right in 38 of 100 at the defaults, 70 at 1.0.
-        item_checks=(seldom_answered("-1", one_in=5),),
+        item_checks=(downsample_answer("-1", one_in=5),),
     ),
     TaskRules("sentence_reordering", fix=one_answer()),
     TaskRules(
@@ -266,7 +266,7 @@ ROWS = (
     TaskRules(
         "maze",
         # The shortest path has 5 steps in 42 of 100 at the defaults.
-        item_checks=(seldom_answered("5", one_in=2),),
+        item_checks=(downsample_answer("5", one_in=2),),
     ),
     TaskRules(
         "mini_sudoku",
@@ -301,7 +301,7 @@ ROWS = (
             written=lambda step: step[0].lower(),
         ),
         # 38 of 100 at the defaults.
-        item_checks=(seldom_answered("infeasible", one_in=3),),
+        item_checks=(downsample_answer("infeasible", one_in=3),),
         level_repair=LevelRepair(
             {level: {"p_blocked": 0.3} for level in range(4)},
             "with the default's two blocked cells in five there is no path in 51 to 72"
@@ -325,7 +325,7 @@ ROWS = (
     TaskRules(
         "self_reference",
         # 35 to 53 of 100 have 2 at every level.
-        item_checks=(seldom_answered("2", one_in=2),),
+        item_checks=(downsample_answer("2", one_in=2),),
         fixed_level="its generator takes the difficulty and does not use it",
     ),
     # -- the mixture: an entry has the rules of the task that made it ------------------

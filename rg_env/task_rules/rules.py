@@ -144,11 +144,11 @@ def downsample(
     )
 
 
-def seldom_answered(answer: str, one_in: int) -> ItemCheck:
+def downsample_answer(answer: str, one_in: int) -> ItemCheck:
     """Return the check that keeps one in `one_in` of the entries with an answer.
 
     Example:
-        `seldom_answered("No", one_in=2)` drops every second entry with the answer `No`.
+        `downsample_answer("No", one_in=2)` drops half of the entries with that answer.
     """
     return downsample(
         "answer is too common, and was sampled often enough",

@@ -24,7 +24,7 @@ from rg_env.task_rules.rules import (
     LibraryScore,
     ScorerFix,
     TaskRules,
-    seldom_answered,
+    downsample_answer,
 )
 
 # -- knight_swap -----------------------------------------------------------------------
@@ -107,7 +107,7 @@ KNIGHT_SWAP = TaskRules(
             _can_be_swapped,
         ),
         # 12 to 21 of 100 positions cannot be reached.
-        seldom_answered("No", one_in=2),
+        downsample_answer("No", one_in=2),
     ),
     level_repair=LevelRepair(
         {
