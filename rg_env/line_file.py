@@ -25,8 +25,8 @@ logger = logging.getLogger(__name__)
 PART_SUFFIX = ".part"
 
 # Lines held in memory while the disk takes none; about 200 MB of groups of 8k tokens.
-MAX_WAITING = 200
-MAX_WAITING_BYTES = 2**29
+MAX_QUEUED = 200
+MAX_QUEUED_BYTES = 2**29
 
 
 class LineFile:
@@ -38,7 +38,7 @@ class LineFile:
 
     Attributes:
         end: Where its last whole line ends, in bytes.
-        waiting: Lines that the disk has not taken yet, in order.
+        queued: Lines that the disk has not taken yet, in order.
         lost: Number of lines that neither the disk nor the memory took.
     """
 
@@ -46,7 +46,7 @@ class LineFile:
         self.path = path
         self.end = 0
         self.lost = 0
-        self.waiting: list[bytes] = []
+        self.queued: list[bytes] = []
         self._file: BinaryIO | None = None
         self._is_refused = False
 
@@ -105,29 +105,29 @@ class LineFile:
             raise
         self.end += len(line)
 
-    def put(self, line: bytes) -> bool:
+    def append_or_queue(self, line: bytes) -> bool:
         """Append a line after those that wait; while the disk refuses, it waits too.
 
         It returns False where the line is lost, as too many wait.
         """
-        self.waiting.append(line)
+        self.queued.append(line)
         self.flush()
-        size = sum(map(len, self.waiting))
-        if len(self.waiting) <= MAX_WAITING and size <= MAX_WAITING_BYTES:
+        size = sum(map(len, self.queued))
+        if len(self.queued) <= MAX_QUEUED and size <= MAX_QUEUED_BYTES:
             return True
-        del self.waiting[-1]
+        del self.queued[-1]
         self.lost += 1
         return False
 
     def flush(self) -> bool:
         """Append the lines that wait; return whether none waits any more."""
         try:
-            while self.waiting:
-                self.append(self.waiting[0])
-                del self.waiting[0]
+            while self.queued:
+                self.append(self.queued[0])
+                del self.queued[0]
         except OSError as error:
             if not self._is_refused:
-                limit = f"at most {MAX_WAITING} wait in memory, the next are lost"
+                limit = f"at most {MAX_QUEUED} wait in memory, the next are lost"
                 logger.error("%s takes no lines (%s); %s", self.path, error, limit)
             self._is_refused = True
             return False

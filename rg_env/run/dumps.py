@@ -68,7 +68,7 @@ class DumpWriter:
     def groups_waiting(self) -> int:
         """Groups in memory that are not on disk yet."""
         file = self._file  # which the thread of the dumps may replace
-        return len(file.waiting) if file else 0
+        return len(file.queued) if file else 0
 
     @property
     def folder(self) -> Path:
@@ -112,7 +112,7 @@ class DumpWriter:
         except (TypeError, ValueError, RecursionError) as error:
             logger.error("%s: a group cannot be dumped: %s", self.stem, error)
             return False
-        return self._current().put(line + b"\n")
+        return self._current().append_or_queue(line + b"\n")
 
     def _lose(self, groups: int) -> None:
         self.groups_lost += groups
@@ -127,9 +127,9 @@ class DumpWriter:
         file = self._file
         if file is None or not (file.flush() or is_last):
             return None
-        if lost := len(file.waiting):
+        if lost := len(file.queued):
             self._lose(lost)
-            file.waiting.clear()  # without them, the file can be completed
+            file.queued.clear()  # without them, the file can be completed
             logger.error("%s: %d groups were lost", self.stem, self.groups_lost)
         try:
             complete = file.complete()
@@ -226,7 +226,9 @@ class Dumps:
             file = self._numbers or LineFile(path)
             self._numbers = file
             head = {"step": step, "time": _now(), "kind": kind, "model": self.model}
-            self._thread.submit(lambda: file.put(line_of(head, values, alarms)))
+            self._thread.submit(
+                lambda: file.append_or_queue(line_of(head, values, alarms))
+            )
 
     async def finish(self, writer: DumpWriter) -> None:
         """Complete the file that a writer is writing."""
