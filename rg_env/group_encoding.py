@@ -65,7 +65,7 @@ def encode_group(
 
 
 def encode_groups(
-    groups: Mapping[str, Any] | Sequence[Mapping[str, Any]], *, is_far: bool = True
+    groups: Mapping[str, Any] | Sequence[Mapping[str, Any]], *, is_remote: bool = True
 ) -> tuple[bytes, dict[str, str]]:
     """Return the body of a request with one group or several, and its headers."""
     if isinstance(groups, Mapping):
@@ -73,7 +73,7 @@ def encode_groups(
     else:
         body = b"[%s]" % b",".join(encode_group(g, encode_for_trainer) for g in groups)
     headers = {"Content-Type": "application/json"}
-    if len(body) >= (GZIP_FROM_BYTES if is_far else GZIP_FROM_BYTES_NEAR):
+    if len(body) >= (GZIP_FROM_BYTES if is_remote else GZIP_FROM_BYTES_NEAR):
         headers["Content-Encoding"] = "gzip"
         body = igzip.compress(body, ISAL_LEVEL)
     return body, headers

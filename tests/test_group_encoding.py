@@ -18,14 +18,14 @@ def test_any_group_arrives_as_the_host_would_send_it(groups):
 
 
 @pytest.mark.parametrize(
-    ("tokens", "is_far", "is_compressed"),
+    ("tokens", "is_remote", "is_compressed"),
     [(3, True, False), (500, True, True), (500, False, False), (50_000, False, True)],
 )
 def test_long_bodies_are_compressed_on_this_machine_from_a_mebibyte_on(
-    tokens, is_far, is_compressed
+    tokens, is_remote, is_compressed
 ):
     sent = group(tokens, text="é \U0001f600")
-    body, headers = encode_groups(sent, is_far=is_far)
+    body, headers = encode_groups(sent, is_remote=is_remote)
     assert ("Content-Encoding" in headers) is is_compressed
     assert decoded(body, headers) == sent
 

@@ -222,7 +222,9 @@ class GroupSender:
         ]
         is_list = len(payload) > 1
         encode = functools.partial(
-            encode_groups, payload if is_list else payload[0], is_far=session.is_far
+            encode_groups,
+            payload if is_list else payload[0],
+            is_remote=session.is_remote,
         )
         if sum(len(row) for group in groups for row in group["tokens"]) <= FEW_TOKENS:
             body, headers = encode()
