@@ -285,7 +285,7 @@ class ScoringRules:
             return score
         return dataclasses.replace(score, value=0.0)
 
-    def too_long(self, text: str, entry: Mapping[str, Any]) -> bool:
+    def is_too_long(self, text: str, entry: Mapping[str, Any]) -> bool:
         """Return whether a text is too long for an answer."""
         longest = max(self.max_answer_chars, GOLD_ROOM * len(_gold_of(entry) or ""))
         return len(text) > longest
@@ -306,7 +306,7 @@ class ScoringRules:
         def scoring_of(one: Mapping[str, Any]) -> Callable[[str], Score]:
             def score(form: str) -> Score:
                 # A guard takes linear time: it gets no text that is too long.
-                if self.too_long(form, one):
+                if self.is_too_long(form, one):
                     return Score(0.0, "rejected", form)
                 if is_guarded and rejection(task, form, _gold_of(one)):
                     return Score(0.0, "rejected", form)
@@ -334,7 +334,7 @@ class ScoringRules:
         )
 
         def normalized(answer: str) -> str:
-            if answer == gold or self.too_long(answer, entry):
+            if answer == gold or self.is_too_long(answer, entry):
                 return answer
             bare = unformatted(answer)
             return bare if rules.notation is None else rules.notation(bare, entry)

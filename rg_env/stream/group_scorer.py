@@ -105,7 +105,7 @@ class GroupScorer:
             score = self.rules.scoring("", entry, dataset.score_answer)
             return [self.rules.counted(score(answer)) for answer in answers]
         # Megabytes would cost more to send than to reject.
-        long = {a for a in answers if self.rules.too_long(a, entry)}
+        long = {a for a in answers if self.rules.is_too_long(a, entry)}
         found = {answer: Score(0.0, "rejected", answer) for answer in long}
         sent = [a for a in dict.fromkeys(answers) if a not in long]
         missing = PoolError()
