@@ -89,13 +89,13 @@ def _exit(number: signal.Signals) -> NoReturn:
 @contextlib.contextmanager
 def handling_signals(
     stop: Callable[[signal.Signals], object] = _exit,
-    at_once: Callable[[], object] = lambda: None,
+    on_second_signal: Callable[[], object] = lambda: None,
 ) -> Iterator[None]:
     """Have the first signal call `stop`, and the second one end the process.
 
     By default, the first one raises `SystemExit` with 128 plus its number, so that
-    work without an event loop is undone. The second one calls `at_once` before the end,
-    whatever hangs. In another thread than the main one, no signal is handled.
+    work without an event loop is undone. The second one calls `on_second_signal` before
+    the end, whatever hangs. In another thread than the main one, no signal is handled.
 
     For example, a folder that is gone after a signal:
 
@@ -109,7 +109,7 @@ def handling_signals(
         if has_come:
             signal.signal(number, signal.SIG_DFL)
             with contextlib.suppress(Exception):  # the user asked for the end
-                at_once()
+                on_second_signal()
             os.kill(os.getpid(), number)
         else:
             has_come = True
@@ -205,11 +205,11 @@ class Lifetime:
     """From the beginning to the end of one command, with its exit status.
 
     Attributes:
-        at_once: Called at the second signal, in any state of the process.
+        on_second_signal: Called at the second signal, in any state of the process.
         is_limited: Whether the process ends `END_WITHIN_S` after the first signal.
     """
 
-    at_once: Callable[[], object] = lambda: None
+    on_second_signal: Callable[[], object] = lambda: None
     is_limited: bool = True
     exit_status: int = 0
     _is_closed: bool = False
@@ -247,7 +247,7 @@ class Lifetime:
                 _begin(self.exit_status)
             loop.call_soon_threadsafe(cancel, number)
 
-        handling = handling_signals(stop, self.at_once)
+        handling = handling_signals(stop, self.on_second_signal)
         with _collector_spared(), contextlib.nullcontext() if is_inner else handling:
             try:
                 await task
