@@ -101,7 +101,7 @@ def score_answers(
     scorer = _scorer(name, source, dataset, rules)
     fix = rules_of(source).fix
     runs_programs = rules.scorer_fixes and fix is not None and fix.runs_programs
-    score = rules.scoring(source, entry, scorer, not runs_programs)
+    score = rules.build_scorer(source, entry, scorer, not runs_programs)
 
     def scored(answer: str) -> Score:
         try:

@@ -290,7 +290,7 @@ class ScoringRules:
         longest = max(self.max_answer_chars, GOLD_ROOM * len(_gold_of(entry) or ""))
         return len(text) > longest
 
-    def scoring(
+    def build_scorer(
         self,
         task: str,
         entry: Mapping[str, Any],

@@ -102,7 +102,7 @@ class GroupScorer:
         """
         source = _worker_source(dataset)
         if source is None:
-            score = self.rules.scoring("", entry, dataset.score_answer)
+            score = self.rules.build_scorer("", entry, dataset.score_answer)
             return [self.rules.counted(score(answer)) for answer in answers]
         # Megabytes would cost more to send than to reject.
         long = {a for a in answers if self.rules.is_too_long(a, entry)}
