@@ -312,14 +312,16 @@ class ScoringRules:
                     return Score(0.0, "rejected", form)
                 return score_answer(form, one, scorer)
 
-            normalized = self.normalizer(task, one)
+            normalized = self.build_normalizer(task, one)
             return lambda answer: better_score(answer, normalized, score)
 
         read = interpretations(task, entry) if self.scorer_fixes else [entry]
         each = [scoring_of(one) for one in read]
         return lambda answer: max((s(answer) for s in each), key=lambda s: s.value)
 
-    def normalizer(self, task: str, entry: Mapping[str, Any]) -> Callable[[str], str]:
+    def build_normalizer(
+        self, task: str, entry: Mapping[str, Any]
+    ) -> Callable[[str], str]:
         """Return the function that normalizes the answers to an entry.
 
         `task` is the task that made the entry, never a mixture. Answers that are too

@@ -240,10 +240,10 @@ def test_plain_answers_and_right_ones_are_scored_once(answer, value):
     ("task", "written"), [("codeio", ['"5"', '"5"']), ("lcm", ["5", "5"])]
 )
 def test_a_quoted_number_is_a_text_in_json_and_formatted_elsewhere(task, written):
-    normalized = ScoringRules().normalizer(task, {"question": "", "answer": "5"})
+    normalized = ScoringRules().build_normalizer(task, {"question": "", "answer": "5"})
     assert [normalized('"5"'), normalized('**"5"**')] == written
 
 
 def test_answers_stay_as_they_are_without_normalization():
-    normalized = ScoringRules(normalize_answers=False).normalizer("lcm", {})
+    normalized = ScoringRules(normalize_answers=False).build_normalizer("lcm", {})
     assert normalized("**5**") == "**5**"
