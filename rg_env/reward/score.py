@@ -279,7 +279,7 @@ class ScoringRules:
     normalize_answers: bool = True
     partial_credit: bool = True
 
-    def counted(self, score: Score) -> Score:
+    def apply_partial_credit(self, score: Score) -> Score:
         """Return a score as it counts; its outcome does not change."""
         if self.partial_credit or score.value == 1.0:
             return score

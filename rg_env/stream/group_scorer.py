@@ -103,7 +103,9 @@ class GroupScorer:
         source = _worker_source(dataset)
         if source is None:
             score = self.rules.build_scorer("", entry, dataset.score_answer)
-            return [self.rules.counted(score(answer)) for answer in answers]
+            return [
+                self.rules.apply_partial_credit(score(answer)) for answer in answers
+            ]
         # Megabytes would cost more to send than to reject.
         long = {a for a in answers if self.rules.is_too_long(a, entry)}
         found = {answer: Score(0.0, "rejected", answer) for answer in long}
@@ -138,7 +140,9 @@ class GroupScorer:
             is_late = isinstance(error, DeadlineExceededError)
             outcome = "timeout" if is_late else "scorer_error"
             scores = [Score(0.0, outcome, answers[0])]
-        found.update(zip(answers, map(self.rules.counted, scores), strict=True))
+        found.update(
+            zip(answers, map(self.rules.apply_partial_credit, scores), strict=True)
+        )
 
     async def _call(
         self, source: WorkerSource, entry: Mapping[str, Any], answers: Sequence[str]
