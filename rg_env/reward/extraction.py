@@ -286,7 +286,8 @@ def completion_text(completion: str | Sequence[Mapping[str, Any]]) -> str:
     if isinstance(completion, str):
         return completion
     last = completion[-1] if completion else {}
-    thinking = last.get("reasoning_content") or last.get("thinking")
+    names = ("reasoning_content", "reasoning", "thinking")
+    thinking = next(filter(None, map(last.get, names)), None)
     content = str(last.get("content") or "")
     return f"<think>{thinking}</think>{content}" if thinking else content
 

@@ -421,7 +421,7 @@ def test_a_prompt_that_ends_with_an_opening_tag_opens_the_thinking(opened):
     assert not opens_thinking(f"{opened} I say")
 
 
-@pytest.mark.parametrize("name", ["reasoning_content", "thinking"])
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning", "thinking"])
 def test_thinking_that_was_split_off_belongs_to_the_text(name):
     message = {"role": "assistant", name: "5?", "content": "<answer>6</answer>"}
     assert completion_text([message]) == "<think>5?</think><answer>6</answer>"
