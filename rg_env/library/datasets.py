@@ -24,7 +24,7 @@ from typing import Any
 from rg_env.errors import SettingError, shown, unknown_name
 from rg_env.library.registry import OWN_TASKS, cause_of, load_factory
 from rg_env.reward.score import ScoreFunction, as_unit
-from rg_env.task_rules.one_rule import CONTAINED
+from rg_env.task_rules.one_rule import CONTAINMENT_FIX
 from rg_env.task_rules.rules import MAX_ANSWER_CHARS, MIXTURE, Entry, ScorerFix
 from rg_env.task_rules.table import fault_of, rules_of
 
@@ -246,10 +246,10 @@ def has_base_scorer(task: str) -> bool:
 def fix_of(task: str) -> ScorerFix | None:
     """Return the fix of a registered task, None if it has none.
 
-    A task with the library's base scorer has the fix `CONTAINED`, unless its row has
-    another.
+    A task with the library's base scorer has `CONTAINMENT_FIX`, unless its row has a
+    fix.
     """
-    return rules_of(task).fix or (CONTAINED if has_base_scorer(task) else None)
+    return rules_of(task).fix or (CONTAINMENT_FIX if has_base_scorer(task) else None)
 
 
 def corrected_scorer(task: str, library_score: ScoreFunction) -> ScoreFunction:

@@ -147,6 +147,6 @@ def one_answer(
     return ScorerFix(score)
 
 
-CONTAINED = one_answer(partial_credit=False)
+CONTAINMENT_FIX = one_answer(partial_credit=False)
 """The fix for the library's base scorer, which gives 0.5 to any text that contains the
 reference, such as `-5` and `50` for 5. Tasks without a row have this fix, too."""

@@ -10,7 +10,7 @@ from collections import Counter
 from itertools import pairwise
 
 from rg_env.task_rules.arc import shows_no_rule
-from rg_env.task_rules.one_rule import CONTAINED, one_answer
+from rg_env.task_rules.one_rule import CONTAINMENT_FIX, one_answer
 from rg_env.task_rules.reading import lists
 from rg_env.task_rules.reading.antiderivatives import integration_rules
 from rg_env.task_rules.reading.numbers import as_fraction, as_number, exact_value
@@ -199,7 +199,7 @@ ROWS = (
             ),
         ),
     ),
-    TaskRules("chain_sum", notation=as_number, fix=CONTAINED),
+    TaskRules("chain_sum", notation=as_number, fix=CONTAINMENT_FIX),
     TaskRules("decimal_chain_sum", notation=as_number),
     TaskRules("fraction_simplification", notation=as_fraction, fix=one_answer()),
     TaskRules(
@@ -223,7 +223,7 @@ ROWS = (
     TaskRules("prime_factorization", fix=one_answer(partial_credit=False)),
     TaskRules(
         "products",
-        fix=CONTAINED,
+        fix=CONTAINMENT_FIX,
         item_checks=(
             downsample(
                 "answer is one of its factors",

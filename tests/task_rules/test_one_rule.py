@@ -5,7 +5,7 @@ import re
 import pytest
 
 from rg_env.library import datasets, registry
-from rg_env.task_rules.one_rule import CONTAINED, one_answer
+from rg_env.task_rules.one_rule import CONTAINMENT_FIX, one_answer
 from rg_env.task_rules.table import TABLE as RULES
 from tests.support.fixed_scores import BASE_TASKS
 
@@ -133,7 +133,7 @@ def rows(sign):
     return found + ODD[sign]
 
 
-def score(answer, gold, of_library, fix=CONTAINED):
+def score(answer, gold, of_library, fix=CONTAINMENT_FIX):
     entry = {"answer": gold, "question": LEGS}
     return fix.score(answer, entry, lambda text: of_library)
 
@@ -198,5 +198,5 @@ def test_tasks_with_the_base_scorer_have_the_rule_and_a_row_may_say_more():
     own = {task for task in base if task in RULES and RULES[task].fix}
     assert base == {*BASE_TASKS}
     assert {
-        t for t in tasks if datasets.fix_of(t) is CONTAINED and t in base
+        t for t in tasks if datasets.fix_of(t) is CONTAINMENT_FIX and t in base
     } == base - own

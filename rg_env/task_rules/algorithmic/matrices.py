@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, permutations, product
 from typing import Any
 
-from rg_env.task_rules.one_rule import CONTAINED
+from rg_env.task_rules.one_rule import CONTAINMENT_FIX
 from rg_env.task_rules.reading.lists import DECIMAL_CELL, grid_notation
 from rg_env.task_rules.reading.numbers import is_rounded
 from rg_env.task_rules.rules import Entry, ItemCheck, LibraryScore, ScorerFix, TaskRules
@@ -62,7 +62,7 @@ def _other_turns_and_mirrors(entry: Entry) -> Iterator[Entry]:
 
 MANIPULATE_MATRIX = TaskRules(
     "manipulate_matrix",
-    fix=CONTAINED,
+    fix=CONTAINMENT_FIX,
     other_interpretations=_other_turns_and_mirrors,
 )
 
