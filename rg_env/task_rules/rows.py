@@ -33,7 +33,7 @@ ROWS = (
     TaskRules(
         "binary_matrix",
         guard=lists.literal_guard(r"[0-9\s]*"),
-        notation=lists.grid_notation(lists.WHOLE_CELL),
+        notation=lists.grid_notation(lists.INTEGER_CELL),
     ),
     TaskRules(
         "caesar_cipher",

@@ -9,8 +9,8 @@ from typing import Any
 
 from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.reading.lists import (
+    INTEGER_CELL,
     QUEEN_CELL,
-    WHOLE_CELL,
     grid_notation,
     literal_guard,
     read_grid,
@@ -154,13 +154,13 @@ def _is_filling(matrix: Matrix, puzzle: Matrix, numbers: list[int]) -> bool:
 def _any_filling(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score a matrix with any right filling."""
     metadata = entry["metadata"]
-    filled = [list(map(int, row)) for row in read_grid(answer, WHOLE_CELL) or ()]
+    filled = [list(map(int, row)) for row in read_grid(answer, INTEGER_CELL) or ()]
     return float(_is_filling(filled, metadata["puzzle"], metadata["candidate_numbers"]))
 
 
 SURVO = TaskRules(
     "survo",
-    notation=grid_notation(WHOLE_CELL),
+    notation=grid_notation(INTEGER_CELL),
     fix=ScorerFix(
         _any_filling,
         "Accepts only one of several fillings; ignores everything but whole numbers.",

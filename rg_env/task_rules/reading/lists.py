@@ -132,7 +132,7 @@ def read_grid(text: str, cell: re.Pattern[str]) -> Cells | None:
     """Parse the rows of a grid; None if the text is no grid.
 
     Example:
-        >>> read_grid("| 1 | 2 |", WHOLE_CELL)
+        >>> read_grid("| 1 | 2 |", INTEGER_CELL)
         [['1', '2']]
     """
     rows = read_rows(text)
@@ -146,7 +146,7 @@ def read_grid(text: str, cell: re.Pattern[str]) -> Cells | None:
     return rows if all(map(cell.fullmatch, set().union(*rows))) else None
 
 
-WHOLE_CELL = re.compile(r"-?[0-9]{1,9}")
+INTEGER_CELL = re.compile(r"-?[0-9]{1,9}")
 DECIMAL_CELL = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{0,20})?")
 QUEEN_CELL = re.compile(r"[_Q]")
 
