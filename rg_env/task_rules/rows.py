@@ -124,7 +124,7 @@ ROWS = (
     TaskRules(
         "spiral_matrix",
         guard=lists.literal_guard(r"[0-9\s]*"),
-        notation=lists.list_notation(lists.WHOLE, " ".join),
+        notation=lists.list_notation(lists.INTEGER, " ".join),
     ),
     TaskRules(
         "string_insertion",
@@ -292,7 +292,7 @@ ROWS = (
             " that 10 is right in 53 of 100 items",
         ),
     ),
-    TaskRules("path_star", notation=lists.list_notation(lists.WHOLE, " ".join)),
+    TaskRules("path_star", notation=lists.list_notation(lists.INTEGER, " ".join)),
     TaskRules(
         "shortest_path",
         notation=lists.list_notation(

@@ -86,7 +86,7 @@ def read_sequence(text: str, element: re.Pattern[str]) -> list[re.Match[str]] | 
 
 # -- canonical form --------------------------------------------------------------------
 
-WHOLE = re.compile(r"-?[0-9]+(?![\w.])|-?[0-9]+(?=\.(?:\s|$))")
+INTEGER = re.compile(r"-?[0-9]+(?![\w.])|-?[0-9]+(?=\.(?:\s|$))")
 WORD = re.compile(r"\w+")
 
 
@@ -98,7 +98,7 @@ def list_notation(
     """Return the notation that writes each element and joins them.
 
     Example:
-        >>> list_notation(WHOLE, " ".join)("[3, 4]", {})
+        >>> list_notation(INTEGER, " ".join)("[3, 4]", {})
         '3 4'
     """
 
