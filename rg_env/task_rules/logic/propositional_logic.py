@@ -118,11 +118,11 @@ def _takes_an_inference(formulas: Formula, premises: Sequence[Formula]) -> bool:
         return False
     stated = frozenset().union(*(premise.clauses or () for premise in premises))
     known = _rows_of_all(premises)
-    signs = [1 << place for place in range(2 * formulas.count)]
+    signs = [1 << place for place in range(2 * formulas.letter_count)]
 
     def is_shortest(clause: int) -> bool:
         parts = (clause & ~sign for sign in signs if clause & sign)
-        return all(known & ~clause_rows(part, formulas.count) for part in parts)
+        return all(known & ~clause_rows(part, formulas.letter_count) for part in parts)
 
     return any(
         all(premise & ~clause for premise in stated) and is_shortest(clause)
