@@ -30,7 +30,7 @@ def test_long_bodies_are_compressed_on_this_machine_from_a_mebibyte_on(
     assert decoded(body, headers) == sent
 
 
-def test_half_a_character_in_a_message_is_replaced_because_the_api_cannot_send_it():
+def test_a_lone_surrogate_is_replaced_because_the_api_cannot_send_it():
     found = decoded(*encode_groups(group(text="a \ud800 b \U0001f600")))
     assert found["messages"][0][0]["content"] == "a \ufffd b \U0001f600"
 
