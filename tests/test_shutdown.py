@@ -18,7 +18,7 @@ from tests.support.worker_attacks import start_script
 @pytest.fixture(autouse=True)
 def handlers(monkeypatch):
     """Put all handlers back, and let nothing end the test's own process."""
-    monkeypatch.setattr(shutdown, "_begin", lambda status: None)
+    monkeypatch.setattr(shutdown, "_start_deadline", lambda status: None)
     before = {number: signal.getsignal(number) for number in shutdown.SIGNALS}
     yield before
     for number, handler in before.items():
