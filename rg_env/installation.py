@@ -67,7 +67,7 @@ def _advice(extra: str) -> str:
 
 
 def check(packages: Sequence[str] = NEEDED) -> None:
-    """Raise `InstallationError` for an old Python, another system or a missing package."""
+    """Raise `InstallationError` for a wrong Python, system or package."""
     if sys.version_info < OLDEST_PYTHON:
         raise InstallationError(
             f"Python 3.10 or newer is needed, and {sys.executable} is"
@@ -99,8 +99,10 @@ def explain(error: BaseException, extra: str = ALL) -> str | None:
     except metadata.PackageNotFoundError:
         version = FRAMEWORK
     if version != FRAMEWORK and extra == ALL:
-        found = f"atroposlib {FRAMEWORK} is needed, found {version}"
-        return f"{found} ({reason}); {_advice(extra)}"
+        return (
+            f"atroposlib {FRAMEWORK} is needed, found {version} ({reason});"
+            f" {_advice(extra)}"
+        )
     package = (getattr(error, "name", None) or "").partition(".")[0]
     if not isinstance(error, ImportError) or package in OURS:
         return None

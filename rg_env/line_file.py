@@ -77,11 +77,10 @@ class LineFile:
     @property
     def is_open(self) -> bool:
         """Whether it is open, and nobody has removed it since."""
-        return self._file is not None and self._is_in_place(self._file)
-
-    def _is_in_place(self, file: BinaryIO) -> bool:
+        if self._file is None:
+            return False
         try:
-            return os.path.samestat(os.fstat(file.fileno()), self.path.stat())
+            return os.path.samestat(os.fstat(self._file.fileno()), self.path.stat())
         except (FileNotFoundError, NotADirectoryError):
             return False
 
@@ -170,7 +169,7 @@ class LineFile:
             return
         with contextlib.suppress(OSError):  # an empty file that stays does no harm
             # A symlink, such as /dev/stdout, stays: the user made it.
-            is_ours = self._is_in_place(self._file) and not self.path.is_symlink()
+            is_ours = self.is_open and not self.path.is_symlink()
             if is_ours and not self.path.stat().st_size:
                 self.path.unlink()
         self._file.close()

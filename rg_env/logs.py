@@ -48,8 +48,9 @@ class _StandardError(logging.StreamHandler):  # type: ignore[type-arg]
 
     def __init__(self) -> None:
         super().__init__()
-        line_format = "%(asctime)s %(levelname)-7s %(message)s"
-        self.setFormatter(_OneLine(line_format, "%H:%M:%S"))
+        self.setFormatter(
+            _OneLine("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")
+        )
 
     def emit(self, record: logging.LogRecord) -> None:
         self.stream = sys.stderr

@@ -42,8 +42,11 @@ def check_writable(field: str, path: Path, *, is_folder: bool = False) -> None:
             check_regular(path)
             path.open("ab").close()
     except OSError as error:
-        reason = f"{shown(str(path))} cannot be written ({error.strerror})"
-        raise SettingError(f"{reason}; choose another place", field) from error
+        raise SettingError(
+            f"{shown(str(path))} cannot be written ({error.strerror}); choose another"
+            " place",
+            field,
+        ) from error
 
 
 @contextlib.contextmanager
@@ -64,8 +67,9 @@ def new_folder(
     is_free = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
     has_replaced_files = bool(replaced_files(folder))
     if not has_replaced_files and not is_free:
-        reason = f"{shown(str(folder))} is there already; choose another folder"
-        raise SettingError(reason, "--out")
+        raise SettingError(
+            f"{shown(str(folder))} is there already; choose another folder", "--out"
+        )
     # On the same disk, because a rename cannot move a folder to another one.
     parent = folder if has_replaced_files else folder.parent
     check_writable("--out", parent, is_folder=True)

@@ -60,7 +60,7 @@ class ClientCheck:
         self, application: Any, secret: str | None = None, names: Iterable[str] = ()
     ) -> None:
         self._application = application
-        self._secret = None if secret is None else secret.encode()
+        self._secret = (secret or "").encode()
         names = ("localhost", socket.gethostname(), socket.getfqdn(), *names)
         self._names = {name.lower() for name in names}
 
@@ -70,7 +70,7 @@ class ClientCheck:
             headers = dict(scope["headers"])
             refusal = self._web_page_fault(headers, scope.get("method", "GET"))
             if refusal is None and self._secret and scope["path"] != "/health":
-                scope, refusal = self._without_secret(scope, headers, self._secret)
+                scope, refusal = self._without_secret(scope, headers)
             if refusal is not None:
                 await refusal(scope, receive, send)
                 return
@@ -99,20 +99,23 @@ class ClientCheck:
             )
         return None
 
-    @staticmethod
     def _without_secret(
-        scope: Any, headers: Mapping[bytes, bytes], secret: bytes
+        self, scope: Any, headers: Mapping[bytes, bytes]
     ) -> tuple[Any, JSONResponse | None]:
         """Return the scope without a secret in its path, and a refusal or None."""
         first, _, rest = scope["path"].removeprefix("/").partition("/")
         scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
         # `compare_digest` takes constant time, so it leaks no part of the secret.
-        if hmac.compare_digest(first.encode(), secret):
+        if hmac.compare_digest(first.encode(), self._secret):
             return {**scope, "path": f"/{rest}", "raw_path": f"/{rest}".encode()}, None
-        if scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), secret):
+        is_right = hmac.compare_digest(token.strip(), self._secret)
+        if scheme.lower() == b"bearer" and is_right:
             return scope, None
-        reason = "send the secret, as Authorization: Bearer SECRET or as /SECRET/..."
-        return scope, _refusal(401, reason, {"WWW-Authenticate": "Bearer"})
+        return scope, _refusal(
+            401,
+            "send the secret, as Authorization: Bearer SECRET or as /SECRET/...",
+            {"WWW-Authenticate": "Bearer"},
+        )
 
 
 def _refusal(
@@ -157,8 +160,11 @@ def _connection_factory(max_newer: int) -> Callable[..., asyncio.Protocol]:
                 oldest.transport.close()
                 closed += 1
                 if should_log(closed):
-                    text = "closed %d idle connections: over %d newer ones came"
-                    logger.warning(text, closed, max_newer)
+                    logger.warning(
+                        "closed %d idle connections: over %d newer ones came",
+                        closed,
+                        max_newer,
+                    )
         newest.append(_Connection(**kwargs))
         return newest[-1]  # type: ignore[no-any-return]
 

@@ -240,8 +240,10 @@ class Lifetime:
         _is_inside_lifetime.set(is_inner)
 
         def cancel(number: signal.Signals) -> None:
-            text = "%s: shutting down; a second signal ends everything at once"
-            logger.info(text, number.name)
+            logger.info(
+                "%s: shutting down; a second signal ends everything at once",
+                number.name,
+            )
             task.cancel()
 
         def stop(number: signal.Signals) -> None:

@@ -52,8 +52,7 @@ MAX_CLOSING_WORDS = 30
 
 
 def _tag_pairs(text: str) -> dict[str, str]:
-    tags = text.split()
-    return dict(zip(tags[::2], tags[1::2], strict=True))
+    return dict(re.findall(r"(\S+)\s+(\S+)", text))
 
 
 _CHANNEL = "<|channel|>analysis<|message|>"
@@ -142,6 +141,9 @@ class Extraction:
     failure: FormatFailure | None
 
 
+_Kind = Literal["listed", "opening", "closing", "block"]
+
+
 class _Tag(NamedTuple):
     """A tag in a completion.
 
@@ -153,7 +155,7 @@ class _Tag(NamedTuple):
         end: The position behind it.
     """
 
-    kind: Literal["listed", "opening", "closing", "block"]
+    kind: _Kind
     name: str
     start: int
     end: int
@@ -164,7 +166,7 @@ _NO_TAG = _Tag("listed", "", 0, 0)
 
 
 @functools.lru_cache(maxsize=256)
-def _element(name: str) -> tuple[Literal["opening", "closing"], str] | None:
+def _element(name: str) -> tuple[_Kind, str] | None:
     """Return the kind and the words of an unlisted tag.
 
     Words such as "begin" and "end" do not belong to the name. The result is None if the
@@ -198,7 +200,7 @@ def _tags(
     """
     depth = 0  # open braces in a box
     for match in _TAG[answer_format].finditer(text, start):
-        tag = match.group().lower()
+        tag = match[0].lower()
         begin, end = match.span()
         if tag.startswith("\\boxed"):
             depth = 1
@@ -319,26 +321,18 @@ def extract_answer(
     start = _find_thinking_end(text, begin, thinking_open)
     if start is None or (untagged and start == len(text)):
         return Extraction(None, "unfinished_thinking")
-    answers, failure = _find_answers(text, start, answer_format)
-    if failure is None and len(answers) > 1:
-        failure = "several_answers"
-    if failure is not None:
-        return Extraction(None, failure)
-    answer, end = answers[0]
-    if _goes_on(text, end, answer_format):
-        return Extraction(None, "unfinished_thinking")
-    return Extraction(answer, None)
+    return _extract_from_message(text, start, answer_format)
 
 
-def _find_answers(
+def _extract_from_message(
     text: str, start: int, answer_format: AnswerFormat
-) -> tuple[list[tuple[str, int]], FormatFailure | None]:
-    r"""Return the answers behind the thinking with their ends, and a fault of the tags.
+) -> Extraction:
+    r"""Extract the only answer behind the thinking.
 
     Hunyuan A13B puts its message into a frame of answer tags, which are no answer:
     `<answer>\nIt is <answer>5</answer>.\n</answer>`.
     """
-    answers: list[tuple[str, int]] = []
+    answers: list[tuple[str, int]] = []  # with their ends
     answers_before: dict[str, int] = {}  # open element to the number of answers
     has_open_frame = False
     missing: FormatFailure = "no_answer"
@@ -361,19 +355,24 @@ def _find_answers(
                 opening = closing
                 closing = next(listed, _NO_TAG)
             if closing is _NO_TAG and not has_open_frame:
-                return answers, "unclosed_answer"
+                return Extraction(None, "unclosed_answer")
             if closing.name != "</answer>":
-                return answers, "nested_answer"
+                return Extraction(None, "nested_answer")
             answers.append((text[opening.end : closing.start].strip(), closing.end))
-        elif tag.name == "</answer>":
-            if not has_open_frame:
-                return answers, "stray_tag"
-            has_open_frame = False
         elif tag.name in _CLOSING_TAG:
             missing = "unfinished_thinking"
+        elif tag.name == "</answer>" and not has_open_frame:
+            return Extraction(None, "stray_tag")
+        elif tag.name == "</answer>":
+            has_open_frame = False
     if has_open_frame:
-        return answers, "nested_answer"
-    return answers, None if answers else missing
+        return Extraction(None, "nested_answer")
+    if len(answers) != 1:
+        return Extraction(None, "several_answers" if answers else missing)
+    answer, end = answers[0]
+    if _goes_on(text, end, answer_format):
+        return Extraction(None, "unfinished_thinking")
+    return Extraction(answer, None)
 
 
 def _goes_on(text: str, start: int, answer_format: AnswerFormat) -> bool:

@@ -31,7 +31,7 @@ Rule = Callable[[str], str]
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
 _FULL_WIDTH = {sign: sign - 0xFEE0 for sign in range(0xFF01, 0xFF5F)}
-_DASHES = re.compile("[\u2010-\u2015\ufe63](?=\\s?[\\d.])")
+_MINUS = re.compile("\u2212|[\u2010-\u2015\ufe63](?=\\s?[\\d.])")
 _END = re.compile(
     r"(?:\s*(?:<(?:/s|eos|end_of_turn|[|\uff5c][^<>\s]{1,40}|\w{1,20}\|)>"
     r"|\[(?:/?INST|EOS|EOT|END|/?SYS)\]))+\Z"
@@ -97,7 +97,7 @@ def _with_plain_lines(text: str) -> str:
 
 
 def _with_plain_minus(text: str) -> str:
-    return _DASHES.sub("-", text.replace("\u2212", "-"))
+    return _MINUS.sub("-", text)
 
 
 def _without_end(text: str) -> str:

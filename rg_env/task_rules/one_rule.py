@@ -132,6 +132,8 @@ def one_answer(
     all_ignored = frozenset(signs) | frozenset(ignored.split())
 
     def credit_of(value: float) -> float:
+        if value == 1.0:
+            return value
         if not partial_credit:
             return 0.0
         return value if value <= READABLE_SCORE else value / 2
@@ -139,8 +141,7 @@ def one_answer(
     def score(answer: str, entry: Entry, library: LibraryScore) -> float:
         gold = entry.get("answer")
         if not isinstance(gold, str):
-            value = library(answer)
-            return value if value == 1.0 else credit_of(value)
+            return credit_of(library(answer))
         reference = _tokens(gold, all_ignored, ignore_case)
         text = _THOUSANDS.sub("", answer) if _is_number(reference) else answer
         answered = _tokens(text, all_ignored, ignore_case)

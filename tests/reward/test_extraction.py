@@ -423,15 +423,11 @@ def test_a_prompt_that_ends_with_an_opening_tag_opens_the_thinking(opened):
 
 @pytest.mark.parametrize("name", ["reasoning_content", "reasoning", "thinking"])
 def test_thinking_that_was_split_off_belongs_to_the_text(name):
-    message = {"role": "assistant", name: "5?", "content": "<answer>6</answer>"}
+    message = {name: "5?", "content": "<answer>6</answer>"}
     assert completion_text([message]) == "<think>5?</think><answer>6</answer>"
     assert completion_text([message | {name: None}]) == "<answer>6</answer>"
 
 
 def test_a_completion_without_messages_or_content_is_an_empty_text():
     assert completion_text("5") == "5"
-    assert (
-        completion_text([])
-        == completion_text([{"role": "assistant", "content": None}])
-        == ""
-    )
+    assert completion_text([]) == completion_text([{"content": None}]) == ""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_guard
@@ -21,10 +22,10 @@ from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 # Points at which slopes are compared: positive fractions, because the identities of
 # logarithms and roots hold there.
-POINTS = ((7, 5), (13, 6))
+POINTS = (Fraction(7, 5), Fraction(13, 6))
 
 # Further points for slopes that the library cannot simplify.
-MORE_POINTS = ((17, 3), (41, 9), (29, 4))
+MORE_POINTS = (Fraction(17, 3), Fraction(41, 9), Fraction(29, 4))
 
 EXACT_DIGITS = 40
 EXACT = 1e-30
@@ -91,18 +92,15 @@ def has_wrong_slope(answer: str, integrand: str, variable: str) -> bool:
 
     The answer must be one that the guard admits.
     """
-    from sympy import Rational
-
     try:
         symbol, slope, expected = _slope_and_integrand(
             answer, integrand, variable, exactly=False
         )
     except Exception:  # noqa: BLE001 - sympy may raise anything; the library decides
         return False
-    for fraction in POINTS:
-        point = {symbol: Rational(*fraction)}
-        found = _value_at(slope, point)
-        right = _value_at(expected, point)
+    for point in POINTS:
+        found = _value_at(slope, {symbol: point})
+        right = _value_at(expected, {symbol: point})
         if found is None or right is None:
             continue
         if abs(found - right) > TOLERANCE * (1 + abs(found) + abs(right)):
@@ -115,18 +113,15 @@ def has_right_slope(answer: str, integrand: str, variable: str) -> bool:
 
     Decimals are exact: `1.5` is 3/2, and 1.6667 is not 5/3.
     """
-    from sympy import Rational
-
     try:
         symbol, slope, expected = _slope_and_integrand(
             answer, integrand, variable, exactly=True
         )
         difference = slope - expected
-        points = [{symbol: Rational(*pair)} for pair in (*POINTS, *MORE_POINTS)]
         return all(
-            abs(difference.evalf(EXACT_DIGITS, subs=point))
-            <= EXACT * (1 + abs(expected.evalf(subs=point)))
-            for point in points
+            abs(difference.evalf(EXACT_DIGITS, subs={symbol: point}))
+            <= EXACT * (1 + abs(expected.evalf(subs={symbol: point})))
+            for point in (*POINTS, *MORE_POINTS)
         )
     except Exception:  # noqa: BLE001 - sympy may raise anything; then it is unproven
         return False

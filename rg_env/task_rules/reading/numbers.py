@@ -45,15 +45,6 @@ def _value(node: ast.expr) -> Fraction:
     raise ValueError("none of the four operations")
 
 
-def _compute(text: str) -> Fraction | None:
-    if not _PLAIN.fullmatch(text):
-        return None
-    try:
-        return _value(ast.parse(" ".join(text.split()), mode="eval").body)
-    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
-        return None
-
-
 _DECIMAL = re.compile(r"(?<!\d)(\d+)\.(\d+)")
 
 
@@ -68,7 +59,13 @@ def exact_value(text: str) -> Fraction | None:
     def as_fraction(match: re.Match[str]) -> str:
         return f"({int(match[1] + match[2])}/1{'0' * len(match[2])})"
 
-    return _compute(_DECIMAL.sub(as_fraction, text))
+    text = _DECIMAL.sub(as_fraction, text)
+    if not _PLAIN.fullmatch(text):
+        return None
+    try:
+        return _value(ast.parse(" ".join(text.split()), mode="eval").body)
+    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
+        return None
 
 
 # -- short answers ---------------------------------------------------------------------
