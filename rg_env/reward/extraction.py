@@ -9,12 +9,12 @@ without an opening tag (the chat template opened it), and the text after an uncl
 opened and closed a thinking block itself, the template did not open one. Another
 closing tag is then ignored and does not hide an answer before it.
 
-`THINKING` lists the thinking tags of other models; upper and lower case are equal, and
-a block ends only at the closing tag that belongs to its opening tag. Tool calls are
-skipped, too. An answer inside any other element, such as `<plan>`, is not the final
-one, unless `MESSAGE_WORDS` has the words of its name, as for `<b>` and `<response>`.
-An answer is not final if the text goes on with a word that takes it back, or with more
-than `MAX_CLOSING_WORDS` words.
+`THINKING` lists the thinking tags of all models, in any case; a block of thinking ends
+only at the closing tag that belongs to its opening tag. Tool calls are skipped, too. An
+answer inside any other element, such as `<plan>`, is not the final one, unless all
+words of the element's name are in `MESSAGE_WORDS`, as for `<b>` and `<response>`. An
+answer is not final either if the text goes on with a word that takes it back, or with
+more than `MAX_CLOSING_WORDS` words.
 
 The time is linear in the length of any text. Answer tags must be written exactly as
 above, without attributes. Nothing is repaired or guessed.
@@ -23,7 +23,7 @@ In the format "boxed", one `\boxed{...}` replaces the tags. It ends at its own c
 brace; `\{` and `\}` do not count.
 
 Source: atropos 296a0bc, _extract_final_answer(); differs: the original took the last
-answer of the whole text, so a draft inside the thinking could win or stand alone.
+answer of the whole text, so a draft inside the thinking could be the answer.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ MAX_CLOSING_WORDS = 30
 
 
 def _tag_pairs(text: str) -> dict[str, str]:
+    """Read pairs of an opening and a closing tag."""
     return dict(re.findall(r"(\S+)\s+(\S+)", text))
 
 
@@ -93,7 +94,7 @@ _CLOSING_WORDS = frozenset({"end", "close"})
 
 
 def _alternatives(first: str) -> str:
-    """Return a pattern for the listed tags that begin with a sign, without it."""
+    """Return a pattern for the rest of the listed tags that begin with a sign."""
     tags = (*_CLOSING_TAG, *_CLOSING_TAG.values(), *_OTHER_MESSAGE_ENDS)
     return "|".join(re.escape(tag[1:]) for tag in tags if tag[0] == first)
 
@@ -148,10 +149,11 @@ class _Tag(NamedTuple):
     """A tag in a completion.
 
     Attributes:
-        kind: "listed", "opening" or "closing" for the tag of an unlisted element, or
-            "block" for a whole thinking block or tool call.
+        kind: "listed" for a tag of thinking, of a tool call or of an answer, "opening"
+            or "closing" for a tag of any other element, or "block" for a thinking block
+            or a tool call with its content.
         name: A listed tag in lower case, or the words in the name of the element.
-        start: The position of the tag.
+        start: The position of the tag or the block.
         end: The position behind it.
     """
 

@@ -85,7 +85,7 @@ class Score:
         value: In [0, 1], finite; 0 or 1 without partial credit.
         outcome: A key of `OUTCOMES`.
         answer: The extracted answer, None if there is none.
-        normalized: Whether the score is that of the normalized answer, and this differs
+        normalized: Whether it is the score of the normalized answer, and this differs
             from `answer`.
         formats: The scores of both formats, None if the scorer was not called.
     """
@@ -271,7 +271,7 @@ class ScoringRules:
         max_answer_chars: The length above which answers are rejected; positive.
         normalize_answers: Whether answers are also scored without formatting and in the
             task's canonical form.
-        partial_credit: Whether a score below 1 counts; otherwise, it is 0.
+        partial_credit: Whether scores below 1 count; otherwise, they are 0.
     """
 
     scorer_fixes: bool = True
@@ -334,17 +334,17 @@ class ScoringRules:
             return lambda answer: answer
         gold = _gold_of(entry)
         rules = rules_of(task)
-        unformatted = build_formatting_remover(
+        remove_formatting = build_formatting_remover(
             gold, rules.kept_signs, entry.get("question") or ""
         )
 
-        def normalized(answer: str) -> str:
+        def normalize(answer: str) -> str:
             if answer == gold or self.is_too_long(answer, entry):
                 return answer
-            bare = unformatted(answer)
-            return bare if rules.notation is None else rules.notation(bare, entry)
+            text = remove_formatting(answer)
+            return text if rules.notation is None else rules.notation(text, entry)
 
-        return normalized
+        return normalize
 
 
 DEFAULT_RULES = ScoringRules()

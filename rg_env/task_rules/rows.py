@@ -144,11 +144,13 @@ ROWS = (
                 "rules remove the middle one of an even number of characters",
                 lambda entry: any(
                     "remove the middle" in entry["question"]
-                    and len(text) in range(16, len(text) + 1, 2)
-                    and text[at - 1] != text[at]
-                    and text[:at] + text[at + 1 :] in entry["metadata"]["states"]
+                    and len(text) >= 16
+                    and len(text) % 2 == 0
+                    and text[middle - 1] != text[middle]
+                    and text[:middle] + text[middle + 1 :]
+                    in entry["metadata"]["states"]
                     for text in entry["metadata"]["states"]
-                    for at in [len(text) // 2]
+                    for middle in [len(text) // 2]
                 ),
             ),
             ItemCheck(
@@ -207,8 +209,8 @@ ROWS = (
         notation=as_number,
         # The library counts the five arms of a starfish as legs.
         other_interpretations=lambda entry: [
-            {**entry, "answer": str(int(entry["answer"]) - 5 * number)}
-            for number in [entry["metadata"]["animals"].get("starfish", 0)]
+            {**entry, "answer": str(int(entry["answer"]) - 5 * starfish)}
+            for starfish in [entry["metadata"]["animals"].get("starfish", 0)]
         ],
     ),
     TaskRules(

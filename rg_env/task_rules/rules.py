@@ -62,10 +62,10 @@ class Guard:
     """Rejects answers that must not reach the library's scorer.
 
     Nine scorers execute the text of an answer, and a few characters make several others
-    run for hours. A rejected answer scores 0; the library would give it at most its
-    floor, or would have to run it. The other scorers take about linear time for 20,000
-    characters, so their tasks need no guard. Not covered: the time of `sympy.simplify`
-    for an ordinary wrong integral.
+    run for hours. A rejected answer scores 0; the library would have to run it, or give
+    it at most the score of any wrong answer. The other scorers take about linear time
+    for 20,000 characters, so their tasks need no guard. Not covered: the time of
+    `sympy.simplify` for an ordinary wrong integral.
 
     Attributes:
         why_not: (answer, gold answer or None) to the reason of a rejection, None if the
@@ -98,20 +98,20 @@ class ScorerFix:
 class ItemCheck:
     """Finds faulty entries of a task, which are not sampled.
 
-    The reference answer is wrong, not the only one or unknowable (docs/reward_audits.md
-    counts these entries), or the question gives it away. A check is cheap beside the
-    generation of an entry, needs only the entry, and reports a fault only if it is
-    certain.
+    The reference answer is wrong, not the only right one or unknowable
+    (docs/reward_audits.md counts these entries), or the question gives it away. A check
+    takes less time than the generation of an entry, needs only the entry, and reports a
+    fault only if it is certain.
 
     Attributes:
         fault: The fault, as the end of a sentence that begins with "its".
         is_faulty: Returns whether an entry has the fault; may raise LookupError,
             TypeError, ValueError or AttributeError for an entry of another shape.
-        always: Whether the check is made even if the library's items are wanted
+        always: Whether the check is made even if the library's items are to be used
             unchanged, because the entry varies from process to process or has no
             answer.
-        answer_stands: Whether the reference answer is right and the only one. Such an
-            entry is not sampled because a trivial baseline scores on it; a published
+        answer_stands: Whether the reference answer is right, and no other one is. Such
+            an entry is not sampled because a trivial baseline scores on it; a published
             evaluation uses it.
     """
 
@@ -205,8 +205,8 @@ class TaskRules:
             leaves it out.
         fixed_level: The reason why the level does not change the items.
         is_rebuilt: Whether an entry depends on more than `dataset.seed + index`. The
-            datasets of all other tasks are kept, and only their seed is set, which is
-            cheaper; a test compares both ways.
+            datasets of all other tasks are kept, and only their seed is set, which
+            takes less time; a test compares both ways.
         kept_on_class: An attribute that the datasets keep on their class, so that a new
             dataset of another level overwrites the data of all others.
         faster: The functions of the library that are replaced.
