@@ -1,4 +1,4 @@
-"""A group arrives at the trainer as the host would send it."""
+"""A group arrives at the trainer as the framework would send it."""
 
 import json
 
@@ -13,7 +13,7 @@ from tests.support.groups import GROUPS, decoded, group
 
 @pytest.mark.slow
 @given(st.one_of(GROUPS, st.lists(GROUPS, max_size=3)))
-def test_any_group_arrives_as_the_host_would_send_it(groups):
+def test_any_group_arrives_as_the_framework_would_send_it(groups):
     assert decoded(*encode_groups(groups)) == json.loads(json.dumps(groups))
 
 

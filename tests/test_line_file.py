@@ -54,14 +54,14 @@ def test_a_line_is_on_disk_at_once_and_no_file_is_there_before_the_first(file, p
     assert names(part.parent) == ["a.jsonl"]
 
 
-def test_a_file_of_no_lines_goes_at_its_end(file, part):
+def test_a_file_without_lines_is_removed_at_its_end(file, part):
     file.open().close()
     file.close()
     assert file.open().complete() is None
     assert names(part.parent) == []
 
 
-def test_a_link_stays_and_what_is_no_regular_file_is_refused(tmp_path):
+def test_a_link_stays_and_only_regular_files_are_opened(tmp_path):
     link = tmp_path / "link"
     link.symlink_to("a")
     LineFile(link).open().close()
@@ -72,7 +72,7 @@ def test_a_link_stays_and_what_is_no_regular_file_is_refused(tmp_path):
             LineFile(tmp_path / name).open()
 
 
-def test_a_left_file_is_continued_locked_and_without_its_torn_line(part):
+def test_an_unfinished_file_is_continued_locked_and_without_its_torn_line(part):
     part.parent.mkdir()
     part.write_bytes(line(1) + b'{"n')
     file = LineFile(part).open()
@@ -117,7 +117,7 @@ sys.stdin.read()
 """
     with start_script(tmp_path, program) as child:
         assert child.stdout.readline() == "accepted\n"
-        assert recover_unfinished(part.parent) == []  # as it lives
+        assert recover_unfinished(part.parent) == []  # its process lives
         child.kill()
     with part.open("ab") as opened:
         opened.write(b'{"n')
@@ -126,10 +126,10 @@ sys.stdin.read()
     assert names(part.parent) == ["a.jsonl"]
 
 
-def test_what_holds_no_whole_line_goes_and_other_files_are_left_alone(tmp_path, caplog):
+def test_a_file_without_a_whole_line_is_removed_and_other_files_stay(tmp_path, caplog):
     (tmp_path / "a.jsonl").write_bytes(b'{"torn')
     (tmp_path / "c.jsonl.part").write_bytes(b'{"torn')
-    (tmp_path / "d.jsonl.part").mkdir()  # which cannot be read
+    (tmp_path / "d.jsonl.part").mkdir()  # cannot be read
     (tmp_path / "e.jsonl.part").write_bytes(line(1))
     (tmp_path / "notes.part").write_bytes(b"mine")
     assert recover_unfinished(tmp_path) == [tmp_path / "e.jsonl"]
@@ -158,7 +158,7 @@ def test_a_file_system_without_locks_takes_lines(file, part, monkeypatch):
 
     monkeypatch.setattr(fcntl, "flock", no_locks)
     put(file, [0])
-    assert recover_unfinished(part.parent) == []  # nobody can say whether it lives
+    assert recover_unfinished(part.parent) == []  # its process may live
     assert numbers(file.complete()) == [0]
 
 

@@ -69,7 +69,7 @@ def test_the_higher_score_of_both_formats_counts(answer, scores, value):
 
 
 @pytest.mark.parametrize(("entry", "value"), [(NO_GOLD, 0.0), (FROM_OUTSIDE, 1.0)])
-def test_without_a_gold_answer_tags_count_for_entries_from_outside_alone(entry, value):
+def test_without_a_reference_tags_count_only_for_entries_from_outside(entry, value):
     assert score_both_formats("4", entry, table({tagged("4"): 1.0})).value == value
 
 

@@ -1,4 +1,4 @@
-"""What stands in for slow functions of the library returns what they return."""
+"""Replaced functions return what the library's slow functions return."""
 
 import importlib
 import json

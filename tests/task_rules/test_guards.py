@@ -1,4 +1,4 @@
-"""The guard: what it must refuse, what it must never refuse, and that it only reads."""
+"""A guard rejects dangerous answers, admits honest ones, and evaluates nothing."""
 
 # ruff: noqa: RUF001 - the signs of logic are what is tested
 

@@ -1,4 +1,4 @@
-"""What holds for the fix of every task, against the installed scorers."""
+"""Properties of the fix of every task, compared with the installed scorers."""
 
 import pytest
 
@@ -20,10 +20,10 @@ SCORED_WITHOUT_THE_LIBRARY = {
     "puzzle24": 0.01,
     "rush_hour": 0.01,
 }
-"""Fixes that do not ask the library, to what they pay for an answer that is none."""
+"""Fixes that do not call the library, and their score of a text that is no answer."""
 
 RAISES_FOR_OTHER_TEXT = {"prime_factorization"}
-"""There the library raises on anything but factors."""
+"""Tasks in which the library raises on anything but factors."""
 
 FIXED = {*FIXES, *BASE_TASKS}
 BY_THE_RULE = {task for task in FIXED if not fix_of(task).fault}
