@@ -76,7 +76,7 @@ class LineFile:
 
     @property
     def is_open(self) -> bool:
-        """Whether it is open, and nobody has removed it since."""
+        """Whether it is open, and still at its path."""
         if self._file is None:
             return False
         try:

@@ -66,7 +66,7 @@ class FormatScores:
     """An answer's score in both formats, each in [0, 1].
 
     Attributes:
-        bare: The score of the answer alone.
+        bare: The score of the answer without tags.
         tagged: The score of the tagged answer; None if it was not scored, because the
             bare score is 1.0 or the scorer cannot parse tags.
         value: The score that counts.

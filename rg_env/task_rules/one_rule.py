@@ -37,8 +37,8 @@ Tokens = list[str]
 
 def _number(text: str) -> str:
     """Write a number of any length without redundant zeros or a plus sign."""
-    whole, _, rest = text.lstrip("+- \t").partition(".")
-    digits = f"{whole.lstrip('0') or '0'}.{rest.rstrip('0')}".rstrip(".")
+    integer, _, decimals = text.lstrip("+- \t").partition(".")
+    digits = f"{integer.lstrip('0') or '0'}.{decimals.rstrip('0')}".rstrip(".")
     return f"-{digits}" if text[0] == "-" and digits != "0" else digits
 
 

@@ -34,7 +34,7 @@ Entry = Mapping[str, Any]
 """An entry of the library with `question`, `answer` and `metadata`."""
 
 LibraryScore = Callable[[str], float]
-"""The library's own score of an answer to the same entry, in [0, 1]; may raise."""
+"""The library's score of an answer to the same entry, in [0, 1]; may raise."""
 
 FixedScore = Callable[[str, Entry, LibraryScore], float]
 """(answer, entry, the library's scorer) to the corrected score in [0, 1]."""
@@ -124,7 +124,7 @@ class ItemCheck:
 # Some correct answers are too common, such as "no path". Their items are downsampled
 # until a constant answer scores at most 0.25 above chance, at the defaults of a task
 # and at every step of its scale. Some stay, because a model would learn that a missing
-# answer is never right. The question alone decides whether an entry is kept.
+# answer is never right. Only the question decides whether an entry is kept.
 
 
 def _is_kept(entry: Entry, one_in: int) -> bool:
@@ -179,7 +179,7 @@ class FasterFunction:
         name: The name of the function, with its class if it has one, e.g.
             "KnightSwapLogic.solve_swap".
         digest: The `source_digest` of the replaced function.
-        make: Returns the faster function, given the library's own.
+        make: From the library's function to the faster one.
     """
 
     module: str

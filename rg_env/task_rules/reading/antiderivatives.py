@@ -156,7 +156,7 @@ _LONG_NAMES = re.compile(r"\barc(?=(?:sin|cos|tan|cot|sec|csc)h?\()")
 
 
 def _rename_variable(text: str, variable: str, question: str) -> str:
-    """Write `x` for `X`, unless the question demands its own variable symbol."""
+    """Write `x` for `X`, unless the question demands the same symbol."""
     other = variable.swapcase()
     names = set(_NAME.findall(text))
     if other not in names or variable in names or "ame variable symbol" in question:

@@ -5,7 +5,7 @@ sympy as its namespace. So this parser admits only numbers, listed names, listed
 functions of one argument, `+ - * / ^ **` and parentheses, in a valid order. It admits
 no attribute, other call, keyword, string, bracket, comparison or comment.
 
-sympy computes constants exactly and at once, and `9**9**9` would have 370 million
+sympy computes constants exactly when it parses them, and `9**9**9` has 370 million
 digits. So the parser computes an upper bound of the numerator, the denominator and the
 degree of each part. A name counts as 1, because it can only cancel.
 
