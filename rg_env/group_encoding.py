@@ -42,8 +42,7 @@ def encode_for_trainer(value: Any) -> bytes:
         return orjson.dumps(value)
     except TypeError:
         # The API would accept a lone surrogate, and fail at the batch that contains it.
-        text = json.dumps(value, ensure_ascii=False)
-        utf16 = text.encode("utf-16", "surrogatepass")
+        utf16 = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass")
         return utf16.decode("utf-16", "replace").encode()
 
 
