@@ -68,16 +68,16 @@ def lead_end(text: str, asked: Collection[str] = frozenset()) -> int:
     known = FILLER | COUNTING | names | {*asked}
     end = 0
     for match in _LEAD_ENDS.finditer(text, 0, MAX_LEAD_CHARS):
-        part = text[end : match.start()]
-        words = set(_LEAD_WORD.findall(part.lower()))
-        if words - known or not _IN_LEAD.fullmatch(part):
+        clause = text[end : match.start()]
+        words = set(_LEAD_WORD.findall(clause.lower()))
+        if words - known or not _IN_LEAD.fullmatch(clause):
             break
         if words & names:
             end = match.end()
     return end
 
 
-_PLAIN = re.compile(r"[A-Za-z\s.,:;'\"`$*_={}()\[\]\\]*")
+_WORDS_AND_FORMATTING = re.compile(r"[A-Za-z\s.,:;'\"`$*_={}()\[\]\\]*")
 _WORD = re.compile(r"[A-Za-z]+")
 _ASKING = (
     "how many|how much|number of|what is|what are|find|give|compute|calculate|determine"
@@ -122,7 +122,7 @@ def words_of_numbers(question: str) -> frozenset[str]:
 
 def is_filler(text: str, words: Collection[str] = FILLER) -> bool:
     """Return whether a text contains only these words and formatting."""
-    return bool(_PLAIN.fullmatch(text)) and _words(text).issubset(words)
+    return bool(_WORDS_AND_FORMATTING.fullmatch(text)) and _words(text).issubset(words)
 
 
 def is_filler_beside(pattern: re.Pattern[str], answer: str) -> bool:

@@ -168,12 +168,12 @@ _LIST = re.compile(r"[\[(](?:n(?:,n)*,?)?[\])]")
 _ITEMS = re.compile(r"n(?:,n)*,?")
 
 
-def why_not_list(text: str, plain: re.Pattern[str]) -> str | None:
+def why_not_list(text: str, plain_rows: re.Pattern[str]) -> str | None:
     """Return why a text is neither plain rows nor a list, None if it is one.
 
-    Matches of `plain` must be harmless to evaluate, and found in linear time.
+    Matches of `plain_rows` must be harmless to evaluate, and found in linear time.
     """
-    if plain.fullmatch(text):
+    if plain_rows.fullmatch(text):
         return None
     shape, count = _ITEM.subn("n", text)
     if shape.count("n") > count:  # an `n` in the text would look like an item
@@ -184,13 +184,13 @@ def why_not_list(text: str, plain: re.Pattern[str]) -> str | None:
     return None if _ITEMS.fullmatch(shape) else "not rows or a list of plain values"
 
 
-def literal_guard(plain: str) -> Guard:
+def literal_guard(plain_rows: str) -> Guard:
     """Return the guard of a scorer that may call `eval` on the answer.
 
-    It admits rows that `plain` matches, and nested lists or tuples of numbers and
+    It admits rows that `plain_rows` matches, and nested lists or tuples of numbers and
     strings: no name, operator, call, index, prefix or backslash.
     """
-    pattern = re.compile(plain)
+    pattern = re.compile(plain_rows)
     return Guard(lambda answer, gold: why_not_list(answer, pattern), evaluates=True)
 
 

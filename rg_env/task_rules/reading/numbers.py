@@ -24,7 +24,7 @@ from rg_env.task_rules.rules import Entry, Notation
 
 # -- calculations ----------------------------------------------------------------------
 
-_PLAIN = re.compile(r"[0-9+\-*/()\s]+")
+_CALCULATION = re.compile(r"[0-9+\-*/()\s]+")
 _OPERATIONS: Mapping[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -60,7 +60,7 @@ def exact_value(text: str) -> Fraction | None:
         return f"({int(match[1] + match[2])}/1{'0' * len(match[2])})"
 
     text = _DECIMAL.sub(as_fraction, text)
-    if not _PLAIN.fullmatch(text):
+    if not _CALCULATION.fullmatch(text):
         return None
     try:
         return _value(ast.parse(" ".join(text.split()), mode="eval").body)

@@ -36,7 +36,7 @@ def _as_json_string(text: str) -> str:
     if text[0] == '"':
         return text
     written = {"\\'": "'", '"': r"\""}
-    inside = _INSIDE_QUOTES.sub(lambda at: written.get(at[0], at[0]), text[1:-1])
+    inside = _INSIDE_QUOTES.sub(lambda m: written.get(m[0], m[0]), text[1:-1])
     return f'"{inside}"'
 
 
