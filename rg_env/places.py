@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -43,21 +42,19 @@ def check_writable(field: str, path: Path, *, is_folder: bool = False) -> None:
             path.open("ab").close()
     except OSError as error:
         raise SettingError(
-            f"{shown(str(path))} cannot be written ({error.strerror}); choose another"
-            " place",
+            f"{shown(str(path))} cannot be written ({error.strerror});"
+            " choose another place",
             field,
         ) from error
 
 
 @contextlib.contextmanager
-def new_folder(
-    folder: Path, replaced_files: FindFiles = lambda _: ()
-) -> Iterator[Path]:
+def new_folder(folder: Path, find_replaced: FindFiles = lambda _: ()) -> Iterator[Path]:
     """Yield a temporary folder, which becomes `folder` at the end, but not on an error.
 
     Args:
         folder: The new folder.
-        replaced_files: Returns the files of an existing folder that are replaced; other
+        find_replaced: Returns the files of an existing folder that are replaced; other
             files stay.
 
     Raises:
@@ -65,7 +62,7 @@ def new_folder(
         SystemExit: A signal came.
     """
     is_free = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
-    has_replaced_files = bool(replaced_files(folder))
+    has_replaced_files = bool(find_replaced(folder))
     if not has_replaced_files and not is_free:
         raise SettingError(
             f"{shown(str(folder))} is there already; choose another folder", "--out"
@@ -73,18 +70,19 @@ def new_folder(
     # On the same disk, because a rename cannot move a folder to another one.
     parent = folder if has_replaced_files else folder.parent
     check_writable("--out", parent, is_folder=True)
-    with shutdown.handling_signals(), contextlib.ExitStack() as stack:
+    with shutdown.handling_signals():
         parent.mkdir(parents=True, exist_ok=True)
-        work = tempfile.mkdtemp(prefix=f".{folder.name}.", dir=parent)
-        stack.callback(shutil.rmtree, work, ignore_errors=True)
-        new = Path(work) / "new"
-        # A subfolder, because only this user can read the folder of mkdtemp.
-        new.mkdir()
-        yield new
-        if old := replaced_files(folder):
-            _replace(folder, old, new)
-        else:
-            new.rename(folder)  # which fails unless `folder` is empty or missing
+        with tempfile.TemporaryDirectory(
+            prefix=f".{folder.name}.", dir=parent, ignore_cleanup_errors=True
+        ) as work:
+            # A subfolder, because only this user can read the temporary folder.
+            new = Path(work) / "new"
+            new.mkdir()
+            yield new
+            if old := find_replaced(folder):
+                _replace(folder, old, new)
+            else:
+                new.rename(folder)  # which fails unless `folder` is empty or missing
 
 
 def _replace(folder: Path, old: Sequence[Path], new: Path) -> None:
