@@ -87,7 +87,7 @@ def test_work_without_a_loop_is_undone(number, handlers):
     [
         ("await asyncio.sleep(60)", "undone\n", 128 + signal.SIGTERM),
         ("time.sleep(60)", "", 128 + signal.SIGTERM),
-        ("os.kill(os.getpid(), 15)", "", -signal.SIGTERM),
+        ("os.kill(os.getpid(), 2)", "", -signal.SIGINT),
     ],
     ids=["is cancelled", "holds up the event loop", "is signalled again"],
 )

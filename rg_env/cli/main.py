@@ -240,5 +240,5 @@ def workers(count: int, task_modules: Sequence[str]) -> contextlib.closing[Worke
     from rg_env.library import worker_jobs
     from rg_env.workers.worker_pool import WorkerPool
 
-    preload = worker_jobs.preload_of(task_modules)
+    preload = worker_jobs.preload_calls(task_modules)
     return contextlib.closing(WorkerPool(count, preload=preload))

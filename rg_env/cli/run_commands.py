@@ -63,8 +63,8 @@ def build(
         config, servers = with_model(
             config,
             servers,
-            named=["model_name" in part for part in given.parts(servers)],
-            names_tokenizer="tokenizer_name" in given.env,
+            sets_model=["model_name" in part for part in given.parts(servers)],
+            sets_tokenizer="tokenizer_name" in given.env,
             trains=is_serve,
         )
     env = env_cls(config, servers, slurm=given.slurm, testing=False)

@@ -85,7 +85,7 @@ class TaskFacts:
 
 
 def _asks(info: TaskInfo) -> str:
-    return ASKS.get(info.name) or on_one_line(info.asks, 64)
+    return ASKS.get(info.name) or on_one_line(info.summary, 64)
 
 
 def _cost(cost_ms: float | None) -> str:
@@ -104,7 +104,7 @@ def listing(tasks: Sequence[TaskFacts]) -> str:
             if (scale := facts.scale) is not None:
                 default = scale.default_level
                 cells = [
-                    f"{len(scale.steps)}{'*' * scale.is_dead}",
+                    f"{len(scale.steps)}{'*' * scale.is_constant}",
                     "off" if default is None else f"{default:.2f}",
                     *(_cost(scale.steps[number].item_ms) for number in (0, -1)),
                 ]
@@ -227,7 +227,7 @@ async def _item(
         return Item(name, step or {}, seed, level)
 
     maker = ItemMaker(deadline_s=MAKE_DEADLINE_S)
-    return await maker.first_usable(pool, map(attempt, seeds))
+    return await maker.make_first_usable(pool, map(attempt, seeds))
 
 
 async def _values(
@@ -305,11 +305,11 @@ def show(
 # -- doctor ----------------------------------------------------------------------------
 
 
-def remarks(tasks: Sequence[TaskInfo], other_scorers: Sequence[str]) -> list[str]:
+def remarks(tasks: Sequence[TaskInfo], changed_scorers: Sequence[str]) -> list[str]:
     """Return what differs from the library's release that the corrections are for."""
     english = [info.name for info in tasks if info.languages == ("en",)]
     scorer = f"another scorer than that of reasoning-gym {LIBRARY_VERSION}"
-    each = {scorer: other_scorers, "not translated, always in English": english}
+    each = {scorer: changed_scorers, "not translated, always in English": english}
     return [f"{what}: {', '.join(names)}" for what, names in each.items() if names]
 
 
@@ -350,7 +350,7 @@ def doctor(names: Sequence[str], task_modules: Sequence[str], items: int) -> int
         tasks = chosen_tasks(library, names)
         faults = shutdown.run(faults_of(tasks, items, pool, other))
         scorers = pool.run(
-            worker_jobs.other_scorers, tasks, deadline_s=SOLVE_DEADLINE_S
+            worker_jobs.changed_scorers, tasks, deadline_s=SOLVE_DEADLINE_S
         )
         others = shutdown.run(scorers)
         layers = ", ".join(pool.sandbox_layers)

@@ -59,8 +59,8 @@ class EvaluationFiles:
     items, completions and scores are the same. Otherwise an existing evaluation is left
     unchanged, and the new one goes to `folder_1`.
 
-    It is the sink of an evaluation's groups: `known` of a group is the place of its
-    completion.
+    It is the sink of an evaluation's groups: `source_info` of a group is the index of
+    its completion.
 
     Args:
         wanted: The folder; None keeps nothing.
@@ -156,7 +156,7 @@ class EvaluationFiles:
         # A subclass may have queried by itself.
         has_tokens = self._has_tokens and rollout.conversation
         row = {
-            **self.known[group.known],
+            **self.known[group.source_info],
             "answer": rollout.answer,
             "score": rollout.score,
             "outcome": rollout.outcome,
@@ -172,11 +172,11 @@ class EvaluationFiles:
     async def give_up(self, group: Group, why: Exception) -> None:
         """Note a completion that has no score."""
         outcome = "request_failed" if isinstance(why, Lost) else UNSCORED
-        row = {**self.known[group.known], "outcome": outcome, "reason": str(why)}
+        row = {**self.known[group.source_info], "outcome": outcome, "reason": str(why)}
         self._put(group, row)
 
     def _put(self, group: Group, row: Row) -> None:
-        self._rows[group.known] = row
+        self._rows[group.source_info] = row
         scores = self._scores
         self.progress.advance(f"mean score {fmean(scores):.3f}" if scores else "")
 

@@ -14,7 +14,7 @@ from rg_env.executor import in_thread
 from rg_env.group_encoding import encode_group
 from rg_env.logs import should_log
 from rg_env.results.result_file import ResultFile, read_lines, result_files
-from rg_env.run.group import Ending, Group, has_variance, listed, rollouts_in
+from rg_env.run.group import Ending, Group, count_rollouts, groups_in, has_variance
 from rg_env.run.group_loop import RunStoppedError
 from rg_env.settings.setting_checks import Affects
 from rg_env.stream.curriculum import Count, Share
@@ -56,7 +56,7 @@ class RowWriter:
 
     async def take(self, group: Group) -> None:
         """Write the row of a group; the ending of one that nobody else gets."""
-        for part in listed(group.data):
+        for part in groups_in(group.data):
             try:
                 await in_thread(self.write, part)
             except OSError as error:
@@ -68,7 +68,7 @@ class RowWriter:
                 if should_log(self.rows_lost):
                     logger.error("row %d is lost: %s", self.rows_lost, why)
             if not group.is_for_trainer:
-                group.end(Ending.WRITTEN, rollouts_in(part))
+                group.end(Ending.WRITTEN, count_rollouts(part))
 
     def resume(
         self, settings: str, total: int, *, even_complete: bool = False

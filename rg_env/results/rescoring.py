@@ -236,7 +236,7 @@ async def rescore(
 ) -> None:
     """Score samples again, `most` parts of them at once, and hand them to sinks.
 
-    A group of this run has samples as `known`, and the new ones as `data`.
+    A group of this run has samples as `source_info`, and the new ones as `data`.
 
     Args:
         parts: Are read in a thread.
@@ -251,10 +251,10 @@ async def rescore(
 
     async def next_group() -> Group | None:
         part = await in_thread(next, left, None)
-        return None if part is None else Group(known=part)
+        return None if part is None else Group(source_info=part)
 
     async def complete(group: Group) -> None:
-        group.data = await scored_again(group.known)
+        group.data = await scored_again(group.source_info)
 
     run = Run(next_group, complete, None, sinks, fatal=(Exception,))
     await Window().run_all(run, most)
@@ -269,7 +269,7 @@ async def rescored(pool: WorkerPool, samples: Iterable[Sample]) -> list[Sample]:
 
 @functools.cache
 def _one_worker(task_modules: tuple[str, ...]) -> WorkerPool:
-    return WorkerPool(1, preload=worker_jobs.preload_of(task_modules))
+    return WorkerPool(1, preload=worker_jobs.preload_calls(task_modules))
 
 
 def rescored_here(

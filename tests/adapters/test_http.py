@@ -149,6 +149,11 @@ def test_values_move_the_levels_that_follow_them(start):
     assert served.post("/feedback", {"item": other, "values": [1.0]})[0] == 422
 
 
+def test_a_server_with_fixed_levels_refuses_values(served, item):
+    body = {"item": item.to_json(), "values": [1.0, 0.0]}
+    assert served.post("/feedback", body)[0] == 409
+
+
 # -- NeMo Gym --------------------------------------------------------------------------
 
 

@@ -142,13 +142,13 @@ def trained(tasks, folder, **settings):
 def test_a_trainer_without_callbacks_makes_each_item_once_and_logs_the_groups(
     tmp_path, monkeypatch
 ):
-    made, make = Counter(), Item.made
+    made, make = Counter(), Item.with_entry
 
     def counted(item, *limits):
         made[item.task, item.seed] += 1
         return make(item, *limits)
 
-    monkeypatch.setattr(Item, "made", counted)
+    monkeypatch.setattr(Item, "with_entry", counted)
     tasks = of("gcd", levels=0.5)
     trainer = trained(tasks, tmp_path, eval_on_start=True, **tasks.settings)
     assert set(made.values()) == {1}

@@ -148,6 +148,13 @@ def test_only_failures_in_a_row_that_are_no_requests_fault_eject_a_server(
     assert client.is_up is is_up and str(status) in client.failure.text
 
 
+async def test_a_closed_client_watches_its_server_no_more():
+    client = Client(server_config())
+    client.watch()
+    await client.close()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
 # -- completions -----------------------------------------------------------------------
 
 

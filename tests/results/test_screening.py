@@ -65,6 +65,7 @@ def test_the_share_is_that_of_groups_whose_rewards_differ_and_all_else_are_means
     [
         ((0.9, 0.5, 0.0, 0.0, 0.0), (0.0, 0.4)),
         ((0.0, 0.0, 0.8, 0.8, 0.1), (0.4, 0.8)),
+        ((0.9, 0.9, 0.9, 0.3, 0.3), (0.0, 0.6)),  # poor together, not one alone
         ((0.9, 0.0, 0.9, 0.0, 0.9), (0.0, 1.0)),
     ],
 )

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from rg_env.line_file import MAX_QUEUED, LineFile, read_groups
-from rg_env.run.dumps import Dumps, DumpWriter, line_of
+from rg_env.run.dumps import Dumps, DumpWriter, metrics_line
 from rg_env.run.group import Rollout
 from tests.support.groups import scored
 from tests.support.parts import GUARD_S, env_config
@@ -160,7 +160,9 @@ def test_a_resumed_run_continues_the_counters_and_completes_its_file(writer, fol
 
 SAVED = "reasoning_gym_environment_rollouts"
 FAILED = "reasoning_gym_environment_FAILED_rollouts"
-GOOD, ALL_RIGHT, FAILED_ONE = (1.0, 0.0), (1.0, 1.0), (0.0, 0.0)
+GOOD = (1.0, 0.0)
+ALL_RIGHT = (1.0, 1.0)
+FAILED_ONE = (0.0, 0.0)
 
 
 def scored_group(*scores):
@@ -251,7 +253,7 @@ def test_a_line_has_the_finite_numbers_and_the_alarms_and_nothing_else():
     }
     alarm = ["no_variance", "gcd", 1, "32 groups", ["'4': 1.0"]]
     head = {"step": 3, "time": "now", "kind": "serve", "model": "m"}
-    assert json.loads(line_of(head, values, [alarm])) == {
+    assert json.loads(metrics_line(head, values, [alarm])) == {
         **head,
         "train/mean_score": 0.5,
         "train/completion_lengths_max": 7,
@@ -264,7 +266,8 @@ def test_a_line_has_the_finite_numbers_and_the_alarms_and_nothing_else():
 def test_every_log_is_a_line_of_the_file_of_the_run_and_waits_for_no_disk(
     tmp_path, monkeypatch, is_kept
 ):
-    hangs, put = threading.Event(), LineFile.append_or_queue
+    hangs = threading.Event()
+    put = LineFile.append_or_queue
 
     def hanging(file, line):
         assert hangs.wait(GUARD_S)
@@ -275,10 +278,10 @@ def test_every_log_is_a_line_of_the_file_of_the_run_and_waits_for_no_disk(
     async def run():
         dumps = Dumps(env_config(data_dumps_dir=str(tmp_path), dump_metrics=is_kept))
         for step in range(3):
-            dumps.note_numbers(step, "serve", {"train/mean_score": 0.5}, [])
+            dumps.write_metrics(step, "serve", {"train/mean_score": 0.5}, [])
         hangs.set()
         await dumps.close()
-        dumps.note_numbers(3, "serve", {}, [])
+        dumps.write_metrics(3, "serve", {}, [])
         return dumps.run_uuid
 
     expected = {f"{asyncio.run(run())}_metrics.jsonl": [0, 1, 2]} if is_kept else {}

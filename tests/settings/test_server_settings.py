@@ -102,7 +102,7 @@ async def test_the_template_is_given_its_arguments():
 
 async def test_the_trainer_is_told_what_is_sampled_with():
     env = ReasoningGymEnv(env_config(temperature=0.6), [settings_of(extra_body=EXTRA)])
-    sampled = env._trainer_data.sampled_with
+    sampled = env._trainer_data.generation_params
     await env.close()
     assert sampled == {"temperature": 0.6, "top_p": 1.0, "top_k": 5, "stop": ["a"]}
 

@@ -61,16 +61,15 @@ GROUP_ANAGRAMS = TaskRules(
 # -- letter_jumble ---------------------------------------------------------------------
 
 
-def _with_its_first_letter(answer: str, entry: Entry) -> str:
-    """Write the first letter in the case of the reference."""
-    gold = entry.get("answer") or ""
-    first = gold[:1] if gold[:1].upper() == answer[:1] else answer[:1]
-    return first + answer[1:]
+def _with_case_of_reference(answer: str, entry: Entry) -> str:
+    """Write a capital first letter in the case of the reference."""
+    first = (entry.get("answer") or "")[:1]
+    return first + answer[1:] if answer[:1] == first.upper() else answer
 
 
 LETTER_JUMBLE = TaskRules(
     "letter_jumble",
-    notation=_with_its_first_letter,
+    notation=_with_case_of_reference,
     fix=one_answer(ignore_case=False),
 )
 
@@ -101,45 +100,45 @@ SPELL_BACKWARD = TaskRules(
 # -- word_ladder -----------------------------------------------------------------------
 
 
-def _ladder(answer: str, entry: Entry, library: LibraryScore) -> float:
+def _score_ladder(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Halve the library's score of a ladder that is not perfect."""
     value = library(answer)
     return value if value == 1.0 else value / 2
+
+
+def _gapped(word: str) -> list[tuple[str, str]]:
+    """Return the letters before and after a gap, for a gap at each letter."""
+    return [(word[:index], word[index + 1 :]) for index in range(len(word))]
 
 
 @functools.lru_cache(maxsize=8)
 def _graph(words: tuple[str, ...]) -> dict[str, set[str]]:
     """Return the neighbours of each word.
 
-    They are added in the library's order: places from left to right, letters from A to
-    Z. The order of a set depends on the insertions, and the ladder that the library
-    finds on the order of the set.
+    They are added in the library's order: gaps from left to right, letters from A to Z.
+    The ladder that the library finds depends on the order of the set, which depends on
+    the order of the insertions.
     """
-    alike = defaultdict(list)
+    by_gap = defaultdict(list)
     for word in sorted(words):
-        for place in range(len(word)):
-            alike[place, word[:place], word[place + 1 :]].append(word)
+        for gap in _gapped(word):
+            by_gap[gap].append(word)
     return {
-        word: {
-            other
-            for place in range(len(word))
-            for other in alike[place, word[:place], word[place + 1 :]]
-            if other != word
-        }
+        word: {other for gap in _gapped(word) for other in by_gap[gap] if other != word}
         for word in words
     }
 
 
-def _make_build_word_graph(own: Any) -> Callable[[Any, int], Any]:
+def _make_build_word_graph(original: Any) -> Callable[[Any, int], Any]:
     """Return a `_build_word_graph` of WordLadderDataset that all levels share.
 
-    The library tries 26 letters in each place of each word, again for each level.
+    The library tries 26 letters at each index of each word, again for each level.
     """
 
     def build(dataset: Any, length: int) -> Any:
         words = dataset.word_sets[length]
         if length in dataset.word_graphs or not re.fullmatch("[A-Z]*", "".join(words)):
-            return own(dataset, length)
+            return original(dataset, length)
         graph = dataset.word_graphs[length] = _graph(tuple(words))
         return graph
 
@@ -150,7 +149,8 @@ WORD_LADDER = TaskRules(
     "word_ladder",
     notation=list_notation(WORD, ",".join),
     fix=ScorerFix(
-        _ladder, "Gives 0.37 for changing one letter after the other, words or not."
+        _score_ladder,
+        "Gives 0.37 for changing one letter after the other, words or not.",
     ),
     faster=(
         FasterFunction(
