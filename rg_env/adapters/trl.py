@@ -18,7 +18,7 @@ from datasets import Dataset, IterableDataset
 from transformers import Trainer, TrainerCallback
 
 from rg_env.errors import RunError, SettingError
-from rg_env.reward.extraction import opens_thinking, whole_text
+from rg_env.reward.extraction import completion_text, opens_thinking
 from rg_env.run.metrics import GroupLog
 from rg_env.stream.completion_scores import Result, score_async
 from rg_env.stream.item import Item
@@ -114,7 +114,7 @@ class GRPOTasks(TrainerCallback):
         self._ensure_callback(log)
         items = kwargs["item"]
         is_open = self._opens_thinking()
-        pairs = zip(items, map(whole_text, completions), strict=True)
+        pairs = zip(items, map(completion_text, completions), strict=True)
         groups = [
             score_async(
                 self._item(item), [text for _, text in group], thinking_open=is_open

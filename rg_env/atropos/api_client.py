@@ -105,7 +105,7 @@ class ApiSession:
         self.url = url.rstrip("/")
         self.name = without_path(self.url)
         host = urlsplit(self.url).hostname
-        self.is_far = host not in ("localhost", "127.0.0.1", "::1")
+        self.is_remote = host not in ("localhost", "127.0.0.1", "::1")
         self.retries = 0
         self.env_id: int | None = None
         self.status: dict[str, Any] = {}

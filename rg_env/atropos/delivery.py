@@ -263,7 +263,7 @@ class GroupSender:
         encode = functools.partial(
             encode_groups,
             payload if len(payload) > 1 else payload[0],
-            is_far=session.is_far,
+            is_remote=session.is_remote,
         )
         length_tokens = sum(len(row) for group in groups for row in group["tokens"])
         if length_tokens <= SHORT_GROUP_TOKENS:

@@ -13,7 +13,7 @@ from rg_env.inference.connection import RequestFailedError, extra_body_of
 from rg_env.inference.probe import ProbeRequest
 from rg_env.inference.prompts import Prompts
 from rg_env.inference.servers import Servers
-from rg_env.reward.prompt import prompt_of, prompts_of
+from rg_env.reward.prompt import choose_prompt, list_prompts
 from rg_env.run.group import Ending, Group
 from rg_env.run.group_loop import Lost
 from rg_env.settings.environment_settings import PUBLISHED
@@ -68,7 +68,7 @@ class ItemPrompts:
         The seed of its item chooses one of several system prompts.
         """
         config = self._config
-        prompt = prompt_of(config.system_prompt, config.answer_format, seed)
+        prompt = choose_prompt(config.system_prompt, config.answer_format, seed)
         if evaluates and config.eval_system_prompt is not None:
             prompt = config.eval_system_prompt
             if prompt == PUBLISHED:
@@ -94,7 +94,7 @@ class ItemPrompts:
 
     def _check_room(self, name: str, limit_tokens: int, *, evaluates: bool) -> None:
         config = self._config
-        seeds = range(len(prompts_of(config.system_prompt, config.answer_format)))
+        seeds = range(len(list_prompts(config.system_prompt, config.answer_format)))
         prompts = [self.messages("?", seed, evaluates=evaluates) for seed in seeds]
         longest = max(len(self.prompts.render_now(each).tokens) for each in prompts)
         if longest >= limit_tokens:

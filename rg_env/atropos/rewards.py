@@ -101,7 +101,7 @@ class GroupRewards:
                 lambda: [as_unit(float(score(a, entry, dataset))) for a in answers]
             )
             return [
-                rules.counted(Score(value, outcome_of(value), answer))
+                rules.apply_partial_credit(Score(value, outcome_of(value), answer))
                 for value, answer in zip(values, answers, strict=True)
             ]
         scorer = scorer_of(self.config, self.pool)

@@ -170,7 +170,7 @@ class Command(click.Command):
         kwargs["context_settings"] = HELP_NAMES
         kwargs["epilog"] = f"\b\nExample:\n  {installation.COMMAND} {example}"
         super().__init__(*args, **kwargs)
-        log_more = lambda _: logs.set_own_level(logging.DEBUG)  # noqa: E731
+        log_more = lambda _: logs.override_level(logging.DEBUG)  # noqa: E731
         text = "Log more, with tracebacks"
         self.params.append(at_once("-v --verbose", text, log_more))
 

@@ -268,7 +268,9 @@ def launch(command: SettingsCommand, given: ExplicitSettings) -> int:
         try:
             run = TrainingRun(plan)
             # Without a limit: the trainer gets all the time that it needs to end.
-            lifetime = shutdown.Lifetime(at_once=run.kill_all, is_limited=False)
+            lifetime = shutdown.Lifetime(
+                on_second_signal=run.kill_all, is_limited=False
+            )
             asyncio.run(lifetime.run(run.run()))
         finally:
             if plan.policy.is_dir():

@@ -25,7 +25,7 @@ from typing import Any
 from rg_env.errors import SettingError, shown, unknown_name
 from rg_env.library.registry import OWN_TASKS, cause_of, load_factory
 from rg_env.reward.score import ScoreFunction, as_unit
-from rg_env.task_rules.one_rule import CONTAINED
+from rg_env.task_rules.one_rule import CONTAINMENT_FIX
 from rg_env.task_rules.rules import MAX_ANSWER_CHARS, Entry, ScorerFix
 from rg_env.task_rules.table import fault_of, rules_of, source_task
 
@@ -255,9 +255,9 @@ def fix_of(task: str) -> ScorerFix | None:
     """Return the fix of a registered task, None if it has none.
 
     It is the fix in the rules of the task, or else, for a task with the library's base
-    scorer, `CONTAINED`.
+    scorer, `CONTAINMENT_FIX`.
     """
-    return rules_of(task).fix or (CONTAINED if has_base_scorer(task) else None)
+    return rules_of(task).fix or (CONTAINMENT_FIX if has_base_scorer(task) else None)
 
 
 def corrected_scorer(task: str, library_score: ScoreFunction) -> ScoreFunction:

@@ -19,10 +19,15 @@ from rg_env.reward.score import (
     ScoreRow,
     ScoringRules,
     as_row,
-    compare_formats,
+    score_both_formats,
 )
 from rg_env.task_rules.rules import Entry
-from rg_env.task_rules.table import EVALUATED, rules_of, solution, source_task
+from rg_env.task_rules.table import (
+    ANSWER_RUNNING_TASKS,
+    rules_of,
+    solution,
+    source_task,
+)
 
 _warm_tasks: set[str] = set()
 """Tasks with a scorer that has run in this process."""
@@ -32,7 +37,7 @@ def preload() -> None:
     """Import reasoning-gym and the modules that some scorers import at first use."""
     # Workers are replaced after every group of a scorer that evaluates text.
     registry.describe()
-    for task in EVALUATED:
+    for task in ANSWER_RUNNING_TASKS:
         # The check of a task reports its errors. Seed 3 makes quick items.
         with contextlib.suppress(Exception):
             entry = next(datasets.usable_entries(task, {}, range(3, 100)))
@@ -84,13 +89,13 @@ def score_answers(
     answers: Sequence[str],
     rules: ScoringRules = DEFAULT_RULES,
 ) -> list[ScoreRow]:
-    """Return the row of each answer, for `read_rows`; `_dataset` explains `params`."""
+    """Return a row for `read_scores` of each answer; `_dataset` explains `params`."""
     name, dataset = _dataset(task, params)
     source = source_task(name, entry)
     scorer = _scorer(name, source, dataset, rules)
     fix = rules_of(source).fix
     runs_programs = rules.scorer_fixes and fix is not None and fix.runs_programs
-    score = rules.scoring(source, entry, scorer, not runs_programs)
+    score = rules.build_scorer(source, entry, scorer, not runs_programs)
 
     def row(answer: str) -> ScoreRow:
         try:
@@ -127,7 +132,7 @@ def scorer_fault(
     """Return the error that a task's scorer raises on an answer, None without one."""
     dataset = datasets.scoring_dataset(task, params)
     try:
-        compare_formats(answer, entry, _scorer(task, task, dataset, rules))
+        score_both_formats(answer, entry, _scorer(task, task, dataset, rules))
     except Exception as error:  # noqa: BLE001 - foreign code may raise anything
         return cause_of(error)
     return None

@@ -131,7 +131,7 @@ class EvaluationFiles:
 
     def _log_end(self, how: str, file: LineFile) -> None:
         folder = file.path.parent
-        written = len(self._scores) - len(file.waiting) - file.lost
+        written = len(self._scores) - len(file.queued) - file.lost
         samples = f"{written} of {len(self._planned)} samples are in {folder}"
         option = f"--env.data_dir_to_save_evals {folder}"
         hint = f"; {option} continues it" if self._may_continue else ""
@@ -193,7 +193,7 @@ class EvaluationFiles:
     def _write(self, samples: Iterable[Row]) -> None:
         if self._file is not None:
             for sample in samples:
-                self._file.put(encode_group(sample) + b"\n")
+                self._file.append_or_queue(encode_group(sample) + b"\n")
 
     async def finish(self, rows: Sequence[Row], *, gave_up: bool) -> Path | None:
         """Write the samples without a score; return the folder if all are on disk.
@@ -204,7 +204,7 @@ class EvaluationFiles:
         if self._file is None or not self._scores:
             return None
         await in_thread(self._write, [row for row in rows if row.get("score") is None])
-        if gave_up or self._file.waiting or self._file.lost:
+        if gave_up or self._file.queued or self._file.lost:
             how = "was given up" if gave_up else "lacks what the disk has refused"
             self._log_end(how, self._file)
             return None

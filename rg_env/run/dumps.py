@@ -73,7 +73,7 @@ class DumpWriter:
     def groups_waiting(self) -> int:
         """Number of groups in memory that are not on disk yet."""
         file = self._file  # read once: the thread of the dumps may replace it
-        return len(file.waiting) if file else 0
+        return len(file.queued) if file else 0
 
     @property
     def folder(self) -> Path:
@@ -118,7 +118,7 @@ class DumpWriter:
         except (TypeError, ValueError, RecursionError) as error:
             logger.error("%s: a group cannot be dumped: %s", self.stem, error)
             return False
-        return self._current_file().put(line + b"\n")
+        return self._current_file().append_or_queue(line + b"\n")
 
     def _lose(self, groups: int) -> None:
         self.groups_lost += groups
@@ -133,9 +133,9 @@ class DumpWriter:
         file = self._file
         if file is None or not (file.flush() or is_last):
             return None
-        if lost := len(file.waiting):
+        if lost := len(file.queued):
             self._lose(lost)
-            file.waiting.clear()  # without them, the file can be completed
+            file.queued.clear()  # without them, the file can be completed
             logger.error("%s: %d groups were lost", self.stem, self.groups_lost)
         try:
             complete = file.complete()
@@ -240,7 +240,9 @@ class Dumps:
             file = self._metrics_file or LineFile(path)
             self._metrics_file = file
             head = {"step": step, "time": _now(), "kind": kind, "model": self.model}
-            self._thread.submit(lambda: file.put(metrics_line(head, values, alarms)))
+            self._thread.submit(
+                lambda: file.append_or_queue(metrics_line(head, values, alarms))
+            )
 
     async def finish(self, writer: DumpWriter) -> None:
         """Complete the file that a writer is writing."""

@@ -15,7 +15,7 @@ from rg_env.errors import SettingError
 from rg_env.library import worker_jobs
 from rg_env.library.installed_library import DEADLINE_S, read_scales
 from rg_env.library.registry import LibraryDescription
-from rg_env.reward.prompt import prompt_of
+from rg_env.reward.prompt import choose_prompt
 from rg_env.stream.adaptive_weights import AdaptiveWeights
 from rg_env.stream.curriculum import Feedback
 from rg_env.stream.difficulty import NO_LEVELS, Difficulty, build_rules
@@ -121,7 +121,7 @@ class Stream:
         settings = self.settings
         prompt = None
         if settings.system_prompt is not None:
-            prompt = prompt_of(settings.system_prompt, settings.answer_format, seed)
+            prompt = choose_prompt(settings.system_prompt, settings.answer_format, seed)
         return Item(
             seed=seed,
             system_prompt=prompt,

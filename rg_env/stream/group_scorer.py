@@ -22,8 +22,8 @@ from rg_env.errors import RunError
 from rg_env.library import worker_jobs
 from rg_env.library.datasets import ANSWER_DEADLINE_S
 from rg_env.library.registry import TASKS
-from rg_env.reward.score import DEFAULT_RULES, Score, ScoringRules, read_rows
-from rg_env.task_rules.table import RUNNING
+from rg_env.reward.score import DEFAULT_RULES, Score, ScoringRules, read_scores
+from rg_env.task_rules.table import CODE_RUNNING_TASKS
 from rg_env.workers.call import (
     CallOptions,
     DeadlineExceededError,
@@ -110,10 +110,12 @@ class GroupScorer:
         """
         source = _worker_source(dataset)
         if source is None:
-            score = self.rules.scoring("", entry, dataset.score_answer)
-            return [self.rules.counted(score(answer)) for answer in answers]
+            score = self.rules.build_scorer("", entry, dataset.score_answer)
+            return [
+                self.rules.apply_partial_credit(score(answer)) for answer in answers
+            ]
         # Answers of megabytes are rejected here, without being sent to a worker.
-        long = {a for a in answers if self.rules.too_long(a, entry)}
+        long = {a for a in answers if self.rules.is_too_long(a, entry)}
         scores = {answer: Score(0.0, "rejected", answer) for answer in long}
         sent = [a for a in dict.fromkeys(answers) if a not in long]
         missing = PoolError()
@@ -146,7 +148,9 @@ class GroupScorer:
             is_late = isinstance(error, DeadlineExceededError)
             outcome = "timeout" if is_late else "scorer_error"
             new_scores = [Score(0.0, outcome, answers[0])]
-        scores.update(zip(answers, map(self.rules.counted, new_scores), strict=True))
+        scores.update(
+            zip(answers, map(self.rules.apply_partial_credit, new_scores), strict=True)
+        )
 
     async def _call(
         self, source: WorkerSource, entry: Mapping[str, Any], answers: Sequence[str]
@@ -159,9 +163,9 @@ class GroupScorer:
         )
         options = CallOptions(
             max_reply_bytes=MAX_REPLY_BYTES,
-            read=functools.partial(read_rows, answers),
+            read=functools.partial(read_scores, answers),
             # The scorers of other tasks, mixtures and datasets are unknown.
-            untrusted=task in RUNNING or task not in TASKS,
+            untrusted=task in CODE_RUNNING_TASKS or task not in TASKS,
             prepare=prepare,
         )
         rows = await self.pool.run(

@@ -23,7 +23,7 @@ from rg_env.library.installed_library import shared_pool
 from rg_env.library.own_tasks import own_modules
 from rg_env.library.task_check import is_unusable, why_no_entry
 from rg_env.reward.extraction import AnswerFormat
-from rg_env.reward.prompt import prompt_of
+from rg_env.reward.prompt import choose_prompt
 from rg_env.reward.score import DEFAULT_RULES, ScoringRules
 from rg_env.stream.group_scorer import GroupScorer, WorkerSource
 from rg_env.stream.seeds import EVALUATION_BIT, MAX_ENTRY_SEED, Split
@@ -180,7 +180,7 @@ class Item:
     @property
     def messages(self) -> list[Message]:
         """The prompt, a system and a user message; raises as `entry`."""
-        prompt = prompt_of(self.system_prompt, self.answer_format, self.seed)
+        prompt = choose_prompt(self.system_prompt, self.answer_format, self.seed)
         return list(build_messages(self.question, prompt))
 
     @property

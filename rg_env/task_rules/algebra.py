@@ -10,7 +10,13 @@ from fractions import Fraction
 from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_guard
 from rg_env.task_rules.reading.numbers import as_number
-from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules, seldom
+from rg_env.task_rules.rules import (
+    Entry,
+    LibraryScore,
+    ScorerFix,
+    TaskRules,
+    downsample,
+)
 
 # -- complex_arithmetic ----------------------------------------------------------------
 
@@ -129,7 +135,7 @@ POLYNOMIAL_EQUATIONS = TaskRules(
         score=_score_roots,
     ),
     item_checks=(
-        seldom(
+        downsample(
             "equation has the root 0",
             lambda entry: 0.0 in entry["metadata"]["real_solutions"],
             one_in=8,  # `0` scored 0.30 to 0.69

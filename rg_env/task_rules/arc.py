@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from rg_env.task_rules.faster_functions import init_that
+from rg_env.task_rules.faster_functions import dataset_init
 from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.rules import Entry, FasterFunction, ItemCheck, TaskRules
 
@@ -212,7 +212,7 @@ ARC_AGI = TaskRules(
             module="reasoning_gym.arc.arc_agi",
             name="ArcAgiDataset.__init__",
             digest="6b77abfd2d4e83d8",
-            make=init_that(_fill),
+            make=dataset_init(_fill),
         ),
     ),
     fix=one_answer(),

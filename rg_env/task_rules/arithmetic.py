@@ -7,7 +7,7 @@ import re
 from datetime import datetime
 
 from rg_env.task_rules.one_rule import one_answer
-from rg_env.task_rules.reading.numbers import exact_value, same_number
+from rg_env.task_rules.reading.numbers import exact_value, is_same_number
 from rg_env.task_rules.rules import (
     Entry,
     ItemCheck,
@@ -79,7 +79,7 @@ def _score_digits(answer: str, entry: Entry, library: LibraryScore) -> float:
     if value < 1.0:
         return value / 2
     right = (entry["answer"], _rounded_at_end(entry["question"]))
-    return float(any(same_number(answer, number) for number in right))
+    return float(any(is_same_number(answer, number) for number in right))
 
 
 DECIMAL_ARITHMETIC = TaskRules(
@@ -183,7 +183,7 @@ def _is_truncated(entry: Entry) -> bool:
 
 TIME_INTERVALS = TaskRules(
     "time_intervals",
-    fix=one_answer(partial_credit=False, passed_over="d day days"),
+    fix=one_answer(partial_credit=False, ignored="d day days"),
     item_checks=(
         ItemCheck(
             "answer leaves out the time of day, which follows the weekday",

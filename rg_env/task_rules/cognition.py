@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.task_rules.algorithmic.words import anagrams
-from rg_env.task_rules.faster_functions import init_that
+from rg_env.task_rules.faster_functions import dataset_init
 from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.reading.lists import repetition_guard
 from rg_env.task_rules.rules import (
@@ -21,7 +21,7 @@ from rg_env.task_rules.rules import (
     LibraryScore,
     ScorerFix,
     TaskRules,
-    seldom,
+    downsample,
 )
 
 # -- color_cube_rotation ---------------------------------------------------------------
@@ -114,7 +114,7 @@ FIGLET_FONT = TaskRules(
             module="reasoning_gym.cognition.figlet_fonts",
             name="FigletFontDataset.__init__",
             digest="e632e55cd4484594",
-            make=init_that(_fill),
+            make=dataset_init(_fill),
         ),
     ),
 )
@@ -133,7 +133,7 @@ def _holds_majority_sign(entry: Entry) -> bool:
 MODULO_GRID = TaskRules(
     "modulo_grid",
     item_checks=(
-        seldom(
+        downsample(
             "blanks all hold the majority sign of the grid",
             _holds_majority_sign,
             one_in=6,  # 90 of 100 at the defaults, with one blank in a grid

@@ -10,7 +10,7 @@ import numpy as np
 import orjson
 import pytest
 
-from rg_env.line_file import MAX_WAITING, LineFile, read_groups
+from rg_env.line_file import MAX_QUEUED, LineFile, read_groups
 from rg_env.run.dumps import Dumps, DumpWriter, metrics_line
 from rg_env.run.group import Rollout
 from tests.support.groups import scored
@@ -122,12 +122,12 @@ def test_refused_groups_wait_in_order_and_beyond_the_bound_they_are_lost(
     writer, folder
 ):
     folder.write_text("a file where the folder should be")
-    write(writer, range(MAX_WAITING + 5))
-    assert len(writer.buffer) == writer.groups_waiting == MAX_WAITING
-    assert (writer.groups_total, writer.groups_lost) == (MAX_WAITING, 5)
+    write(writer, range(MAX_QUEUED + 5))
+    assert len(writer.buffer) == writer.groups_waiting == MAX_QUEUED
+    assert (writer.groups_total, writer.groups_lost) == (MAX_QUEUED, 5)
     folder.unlink()
     write(writer, ["new"])
-    assert all_numbers(folder) == [*range(MAX_WAITING), "new"]
+    assert all_numbers(folder) == [*range(MAX_QUEUED), "new"]
 
 
 def test_what_still_waits_at_the_end_is_counted_lost(writer, folder, caplog):
@@ -217,7 +217,7 @@ def test_a_group_whose_caller_is_cancelled_is_written_all_the_same(tmp_path):
 
 
 def test_groups_of_one_moment_are_dumped_in_their_order(tmp_path, monkeypatch):
-    put = LineFile.put
+    put = LineFile.append_or_queue
     numbers = [number / 8 for number in range(8)]
 
     def slow(file, line):  # the earlier, the slower
@@ -230,7 +230,7 @@ def test_groups_of_one_moment_are_dumped_in_their_order(tmp_path, monkeypatch):
         await asyncio.gather(*(dumps.take(scored_group(n, 1.0)) for n in numbers))
         await dumps.close()
 
-    monkeypatch.setattr(LineFile, "put", slow)
+    monkeypatch.setattr(LineFile, "append_or_queue", slow)
     asyncio.run(run())
     (file,) = tmp_path.glob("*.jsonl")
     assert [each["rollouts"][0]["score"] for each in read_groups(file)] == numbers
@@ -267,13 +267,13 @@ def test_every_log_is_a_line_of_the_file_of_the_run_and_waits_for_no_disk(
     tmp_path, monkeypatch, is_kept
 ):
     hangs = threading.Event()
-    put = LineFile.put
+    put = LineFile.append_or_queue
 
     def hanging(file, line):
         assert hangs.wait(GUARD_S)
         return put(file, line)
 
-    monkeypatch.setattr(LineFile, "put", hanging)
+    monkeypatch.setattr(LineFile, "append_or_queue", hanging)
 
     async def run():
         dumps = Dumps(env_config(data_dumps_dir=str(tmp_path), dump_metrics=is_kept))

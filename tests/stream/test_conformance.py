@@ -5,7 +5,7 @@ import pytest
 
 from rg_env.library.registry import TASKS
 from rg_env.library.worker_jobs import make_entry, score_answers
-from rg_env.reward.score import WRONG_AT_MOST, Score, read_rows
+from rg_env.reward.score import MAX_WRONG_VALUE, Score, read_scores
 from rg_env.task_rules.table import solution
 
 pytestmark = pytest.mark.processes
@@ -22,7 +22,7 @@ NO_SOLUTION = {"boxnet", "rush_hour"}
 
 def score(pool, task, entry, *answers):
     rows = pool.call(score_answers, task, {}, entry, answers, deadline_s=DEADLINE_S)
-    return read_rows(answers, rows)
+    return read_scores(answers, rows)
 
 
 def assert_is_entry(entry):
@@ -47,11 +47,11 @@ def test_a_task_makes_the_same_entries_everywhere_and_scores_them_as_it_should(
     assert entry == afresh == elsewhere
     # Scores survive the way between processes.
     scores = score(pool, task, entry, *answers)
-    assert scores == read_rows(answers, rows)
+    assert scores == read_scores(answers, rows)
     assert gold is None or scores[0] == Score(1.0, "right", gold)
     nothing = [text for text in ("", "...") if text != entry["answer"]]
     scores = score(pool, task, entry, *nothing)
-    assert max(s.value for s in scores) <= WRONG_AT_MOST
+    assert max(s.value for s in scores) <= MAX_WRONG_VALUE
 
 
 # An item of that seed takes 11 s in sokoban and 5 s in futoshiki.

@@ -5,7 +5,7 @@ import functools
 import pytest
 
 from rg_env.library import worker_jobs
-from rg_env.reward.score import read_rows
+from rg_env.reward.score import read_scores
 from rg_env.workers.call import CallOptions, WorkerDiedError
 from tests.support.worker_attacks import LONG_S, evaluate, execute, worker_of
 
@@ -79,7 +79,7 @@ def test_reply_that_is_longer_than_its_limit_ends_its_worker(single):
         single.call(eval, forged, deadline_s=LONG_S, options=short)
 
 
-READS_SCORES = CallOptions(read=functools.partial(read_rows, ["4"]))
+READS_SCORES = CallOptions(read=functools.partial(read_scores, ["4"]))
 
 
 IMPOSSIBLE = """

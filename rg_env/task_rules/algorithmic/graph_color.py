@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from math import comb
 
-from rg_env.task_rules.reading.values import as_json, once_each
+from rg_env.task_rules.reading.values import as_json, refuse_duplicate_names
 from rg_env.task_rules.rules import (
-    READABLE,
+    READABLE_SCORE,
     Entry,
     ItemCheck,
     LevelRepair,
@@ -22,15 +22,15 @@ MAX_COLORED = 0.2
 
 def _score_coloring(answer: str, entry: Entry, library: LibraryScore) -> float:
     value = library(answer)
-    if value <= READABLE:
+    if value <= READABLE_SCORE:
         return value
     try:
-        colors = json.loads(answer, object_pairs_hook=once_each)
+        colors = json.loads(answer, object_pairs_hook=refuse_duplicate_names)
     except ValueError:
-        return READABLE
+        return READABLE_SCORE
     vertices = {str(vertex) for vertex in entry["metadata"]["puzzle"]["vertices"]}
     are_integers = all(type(color) is int for color in colors.values())
-    return value if are_integers and colors.keys() == vertices else READABLE
+    return value if are_integers and colors.keys() == vertices else READABLE_SCORE
 
 
 def _has_few_edges(entry: Entry) -> bool:

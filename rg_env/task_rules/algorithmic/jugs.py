@@ -7,7 +7,7 @@ import re
 
 from rg_env.task_rules.reading.values import as_json
 from rg_env.task_rules.rules import (
-    READABLE,
+    READABLE_SCORE,
     Entry,
     ItemCheck,
     LevelRepair,
@@ -21,13 +21,13 @@ _MOVE = re.compile(r"\S+ [A-Z](?:->[A-Z])?")  # the verb in any language
 
 def _score_moves(answer: str, entry: Entry, library: LibraryScore) -> float:
     value = library(answer)
-    if value <= READABLE:
+    if value <= READABLE_SCORE:
         return value
     moves = json.loads(answer)
     has_only_moves = isinstance(moves, list) and all(
         _MOVE.fullmatch(" ".join(move.split())) for move in moves
     )
-    return value if has_only_moves else READABLE
+    return value if has_only_moves else READABLE_SCORE
 
 
 JUGS = TaskRules(

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, permutations, product
 from typing import Any
 
-from rg_env.task_rules.one_rule import CONTAINED
-from rg_env.task_rules.reading.lists import DECIMAL_CELL, grid_of
+from rg_env.task_rules.one_rule import CONTAINMENT_FIX
+from rg_env.task_rules.reading.lists import DECIMAL_CELL, grid_notation
 from rg_env.task_rules.reading.numbers import is_rounded
 from rg_env.task_rules.rules import Entry, ItemCheck, LibraryScore, ScorerFix, TaskRules
 
@@ -67,8 +67,8 @@ def _other_turns_and_mirrors(entry: Entry) -> Iterator[Entry]:
 
 MANIPULATE_MATRIX = TaskRules(
     "manipulate_matrix",
-    fix=CONTAINED,
-    other_readings=_other_turns_and_mirrors,
+    fix=CONTAINMENT_FIX,
+    other_interpretations=_other_turns_and_mirrors,
 )
 
 
@@ -111,7 +111,7 @@ def _without_cut_off_windows(entry: Entry) -> list[Entry]:
 
 POOL_MATRIX = TaskRules(
     "pool_matrix",
-    notation=grid_of(DECIMAL_CELL),
+    notation=grid_notation(DECIMAL_CELL),
     fix=ScorerFix(
         fault="Ignores the text behind a `#`; numbers that are off by 1 % score 1.0.",
         score=_score_pooled,
@@ -123,5 +123,5 @@ POOL_MATRIX = TaskRules(
             answer_stands=True,
         ),
     ),
-    other_readings=_without_cut_off_windows,
+    other_interpretations=_without_cut_off_windows,
 )

@@ -46,6 +46,6 @@ def _with_rules_in_turn(entry: Entry) -> list[Entry]:
 
 STRING_SYNTHESIS = TaskRules(
     "string_synthesis",
-    fix=one_answer(partial_credit=False, passed_over="a b c"),  # `[A]=3 [B]=0`
-    other_readings=_with_rules_in_turn,
+    fix=one_answer(partial_credit=False, ignored="a b c"),  # `[A]=3 [B]=0`
+    other_interpretations=_with_rules_in_turn,
 )

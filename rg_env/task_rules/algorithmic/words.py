@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from rg_env.task_rules.faster_functions import JsonLines, init_that
+from rg_env.task_rules.faster_functions import JsonLines, dataset_init
 from rg_env.task_rules.one_rule import one_answer
-from rg_env.task_rules.reading.lists import WORD, list_of
-from rg_env.task_rules.reading.numbers import of_short_text
+from rg_env.task_rules.reading.lists import WORD, list_notation
+from rg_env.task_rules.reading.numbers import short_answers_only
 from rg_env.task_rules.reading.values import as_json
 from rg_env.task_rules.rules import (
     Entry,
@@ -52,7 +52,7 @@ GROUP_ANAGRAMS = TaskRules(
             module="reasoning_gym.algorithmic.group_anagrams",
             name="GroupAnagramsDataset.__init__",
             digest="63cdcae81b4d8e91",
-            make=init_that(_fill),
+            make=dataset_init(_fill),
         ),
     ),
 )
@@ -70,7 +70,7 @@ def _with_case_of_reference(answer: str, entry: Entry) -> str:
 LETTER_JUMBLE = TaskRules(
     "letter_jumble",
     notation=_with_case_of_reference,
-    fix=one_answer(any_case=False),
+    fix=one_answer(ignore_case=False),
 )
 
 
@@ -92,7 +92,7 @@ def _as_word(answer: str, entry: Entry) -> str:
 
 SPELL_BACKWARD = TaskRules(
     "spell_backward",
-    notation=of_short_text(_as_word),
+    notation=short_answers_only(_as_word),
     fix=one_answer(),
 )
 
@@ -147,7 +147,7 @@ def _make_build_word_graph(original: Any) -> Callable[[Any, int], Any]:
 
 WORD_LADDER = TaskRules(
     "word_ladder",
-    notation=list_of(WORD, ",".join),
+    notation=list_notation(WORD, ",".join),
     fix=ScorerFix(
         _score_ladder,
         "Gives 0.37 for changing one letter after the other, words or not.",

@@ -30,10 +30,10 @@ from typing import Any
 
 import msgspec
 
-from rg_env.task_rules.faster_functions import JsonLines, init_that
-from rg_env.task_rules.reading.values import no_constant, read_value
+from rg_env.task_rules.faster_functions import JsonLines, dataset_init
+from rg_env.task_rules.reading.values import read_value, refuse_constant
 from rg_env.task_rules.rules import (
-    READABLE,
+    READABLE_SCORE,
     Entry,
     FasterFunction,
     Guard,
@@ -203,7 +203,7 @@ def _score_value(answer: str, entry: Entry, library: LibraryScore) -> float:
         return 0.0
     if _is_right(value, entry):
         return 1.0
-    return READABLE if isinstance(value, dict) else 0.0
+    return READABLE_SCORE if isinstance(value, dict) else 0.0
 
 
 # -- programs that are not used --------------------------------------------------------
@@ -281,7 +281,7 @@ def _is_risky(entry: Entry) -> bool:
 
 def _is_not_json(entry: Entry) -> bool:
     try:
-        json.loads(entry["answer"], parse_constant=no_constant)
+        json.loads(entry["answer"], parse_constant=refuse_constant)
     except ValueError:
         return True
     return False
@@ -322,7 +322,7 @@ CODEIO = TaskRules(
             module="reasoning_gym.code.codeio",
             name="CodeIODataset.__init__",
             digest="fe84df45919155cd",
-            make=init_that(_fill),
+            make=dataset_init(_fill),
         ),
     ),
     fix=ScorerFix(

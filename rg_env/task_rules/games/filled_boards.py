@@ -9,9 +9,9 @@ from typing import Any
 
 from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.reading.lists import (
+    INTEGER_CELL,
     QUEEN_CELL,
-    WHOLE_CELL,
-    grid_of,
+    grid_notation,
     literal_guard,
     read_grid,
 )
@@ -125,7 +125,7 @@ def _count_solutions(
 FUTOSHIKI = TaskRules(
     "futoshiki",
     fix=one_answer(
-        partial_credit=False, passed_over="< > \N{LOGICAL AND} \N{LOGICAL OR} v ^ |"
+        partial_credit=False, ignored="< > \N{LOGICAL AND} \N{LOGICAL OR} v ^ |"
     ),
     faster=(
         FasterFunction(
@@ -163,13 +163,13 @@ def _is_filling(matrix: Matrix, puzzle: Matrix, numbers: list[int]) -> bool:
 def _score_filling(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score a matrix with any right filling."""
     metadata = entry["metadata"]
-    matrix = [list(map(int, row)) for row in read_grid(answer, WHOLE_CELL) or ()]
+    matrix = [list(map(int, row)) for row in read_grid(answer, INTEGER_CELL) or ()]
     return float(_is_filling(matrix, metadata["puzzle"], metadata["candidate_numbers"]))
 
 
 SURVO = TaskRules(
     "survo",
-    notation=grid_of(WHOLE_CELL),
+    notation=grid_notation(INTEGER_CELL),
     fix=ScorerFix(
         _score_filling,
         "Accepts only one of several fillings; ignores everything but whole numbers.",
@@ -215,7 +215,7 @@ def _all_solutions(dataset: Any, n: int) -> list[Board]:
 N_QUEENS = TaskRules(
     "n_queens",
     guard=literal_guard(r"[_Q.\s]*"),
-    notation=grid_of(QUEEN_CELL),
+    notation=grid_notation(QUEEN_CELL),
     kept_signs="_",
     level_repair=LevelRepair(
         {0: {"n": 5}, 1: {"n": 7, "max_remove": 6}},

@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 
 from rg_env.task_rules.reading.filler_words import is_filler_beside
 from rg_env.task_rules.reading.lists import (
-    list_of,
+    list_notation,
     plain,
     read_sequence,
     repetition_guard,
 )
 from rg_env.task_rules.reading.values import as_json
 from rg_env.task_rules.rules import (
-    READABLE,
+    READABLE_SCORE,
     Entry,
     FasterFunction,
     ItemCheck,
@@ -24,7 +24,7 @@ from rg_env.task_rules.rules import (
     LibraryScore,
     ScorerFix,
     TaskRules,
-    seldom_answered,
+    downsample_answer,
 )
 
 # -- knight_swap -----------------------------------------------------------------------
@@ -106,7 +106,7 @@ KNIGHT_SWAP = TaskRules(
             _can_be_swapped,
         ),
         # 12 to 21 of 100 positions cannot be reached.
-        seldom_answered("No", one_in=2),
+        downsample_answer("No", one_in=2),
     ),
     level_repair=LevelRepair(
         {
@@ -198,7 +198,7 @@ def _score_car_moves(answer: str, entry: Entry, library: LibraryScore) -> float:
     if not is_filler_beside(_CAR_MOVE, answer):
         return 0.0
     if not _are_moves_possible(entry["metadata"]["board_config"], answer):
-        return READABLE
+        return READABLE_SCORE
     return library(answer)
 
 
@@ -209,7 +209,7 @@ RUSH_HOUR = TaskRules(
     "rush_hour",
     # The scorer moves a car a billion times for A+999999999.
     guard=repetition_guard(_STEP_COUNTS.findall, 20_000),
-    notation=list_of(
+    notation=list_notation(
         _WRITTEN_CAR_MOVE,
         " ".join,
         written=lambda move: f"{move[1].upper()}{move[2]}{move[3]}",
@@ -283,7 +283,7 @@ def _score_disk_moves(answer: str, entry: Entry, library: LibraryScore) -> float
 
 TOWER_OF_HANOI = TaskRules(
     "tower_of_hanoi",
-    notation=list_of(
+    notation=list_notation(
         _DISK_MOVE,
         "\n".join,
         written=lambda move: f"Move disk {move[1]} from Peg {move[2]} to Peg {move[3]}",

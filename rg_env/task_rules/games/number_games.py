@@ -19,7 +19,7 @@ from rg_env.task_rules.faster_functions import source_digest
 from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_guard
 from rg_env.task_rules.reading.numbers import exact_value
 from rg_env.task_rules.rules import (
-    READABLE,
+    READABLE_SCORE,
     Entry,
     FasterFunction,
     LibraryScore,
@@ -42,7 +42,7 @@ def _score_sum(answer: str, entry: Entry, library: LibraryScore) -> float:
     metadata = entry["metadata"]
     value = exact_value(answer)
     if value is None or "." in answer:
-        return READABLE
+        return READABLE_SCORE
     numbers = sorted(map(int, re.findall("[0-9]+", answer)))
     is_right = value == metadata.get("target", 24)
     if is_right and numbers == sorted(metadata["numbers"]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from rg_env.task_rules.one_rule import CONTAINED
+from rg_env.task_rules.one_rule import CONTAINMENT_FIX
 from rg_env.task_rules.rules import Entry, ItemCheck, TaskRules
 
 # -- mahjong_puzzle --------------------------------------------------------------------
@@ -116,7 +116,7 @@ def _is_not_the_only_capture(entry: Entry) -> bool:
 
 TSUMEGO = TaskRules(
     "tsumego",
-    fix=CONTAINED,
+    fix=CONTAINMENT_FIX,
     item_checks=(
         ItemCheck("answer captures nothing", _captures_nothing),
         ItemCheck(

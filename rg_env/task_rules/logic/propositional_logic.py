@@ -51,7 +51,7 @@ from rg_env.task_rules.rules import (
     LibraryScore,
     ScorerFix,
     TaskRules,
-    seldom,
+    downsample,
 )
 
 _MAX_CHARS = 1_000
@@ -116,7 +116,7 @@ def _common_rows(premises: Sequence[Formula]) -> int:
 
 def _takes_inference(conclusion: Formula, premises: Sequence[Formula]) -> bool:
     """Return whether a clause of a conclusion takes an inference (module docstring)."""
-    count = conclusion.count
+    count = conclusion.letter_count
     if None in (conclusion.clauses, *(premise.clauses for premise in premises)):
         return False
     stated = frozenset().union(*(premise.clauses or () for premise in premises))
@@ -201,7 +201,7 @@ PROPOSITIONAL_LOGIC = TaskRules(
             "premises imply nothing together that none of them implies alone",
             lambda entry: inference(entry) is None,
         ),
-        seldom(
+        downsample(
             "premises imply a letter, which is easily guessed",
             _implies_letter,
             one_in=8,  # the rarest that is not a premise scored 0.46 at the defaults

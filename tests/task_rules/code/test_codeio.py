@@ -15,7 +15,7 @@ from rg_env.reward.score import ScoringRules
 from rg_env.stream.group_scorer import GroupScorer
 from rg_env.stream.item import Item
 from rg_env.task_rules.code import codeio
-from rg_env.task_rules.rules import READABLE
+from rg_env.task_rules.rules import READABLE_SCORE
 from rg_env.task_rules.table import fault_of, rejection
 from tests.support import fixed_scores
 
@@ -78,7 +78,7 @@ def test_a_number_of_another_type_is_another_input():
         "def main_solution(n):\n    return list(range(n))", {"n": 3}, [0, 1, 2]
     )
     for answer in ('{"n": 3.0}', '{"n": 3.000000000000000001}', '{"n": "3"}'):
-        assert paid(made, answer) == READABLE
+        assert paid(made, answer) == READABLE_SCORE
     halved = entry("def main_solution(n):\n    return n / 2", {"n": 3}, 1.5)
     assert paid(halved, '{"n": 3.0}') == paid(halved, '{"n": 3}') == 1.0
 
@@ -96,7 +96,7 @@ def test_an_output_is_scored_without_running_a_program(monkeypatch):
     monkeypatch.setattr(codeio, "produces", lambda *_: pytest.fail("a program was run"))
     made = entry(SORTED, {"data": [2, 1]}, [1, 2], OUTPUT)
     answers = ("[1, 2]", "[1.0, 2]", "(1, 2)", "[2, 1]", "[1, 3]", '{"data": [2, 1]}')
-    assert [paid(made, answer) for answer in answers] == [1, 1, 1, 0, 0, READABLE]
+    assert [paid(made, answer) for answer in answers] == [1, 1, 1, 0, 0, READABLE_SCORE]
 
 
 # -- values ----------------------------------------------------------------------------
@@ -154,7 +154,7 @@ null = None
 def test_only_the_same_value_is_right_however_near_another_is(line):
     gold, sign, answer = re.split(" ([=≠]) ", line.replace("↵", "\n"), maxsplit=1)
     score = paid(entry("", {}, json.loads(gold), OUTPUT), answer)
-    assert score == 1.0 if sign == "=" else score <= READABLE
+    assert score == 1.0 if sign == "=" else score <= READABLE_SCORE
 
 
 # -- attacks ---------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def test_an_endless_input_costs_only_its_own_answer(pool):
     assert scored(pool, made, *answers, deadline_s=0.3) == [
         (0.0, "timeout"),
         (1.0, "right"),
-        (READABLE, "wrong"),
+        (READABLE_SCORE, "wrong"),
     ]
 
 
@@ -196,7 +196,7 @@ def test_an_input_that_fails_in_the_program_is_wrong(pool, fails):
     program = f"def main_solution(n):\n    return {fails} if n else 'done'"
     made = entry(PRELUDE + program, {"n": 0}, "done")
     assert scored(pool, made, '{"n": 1}', '{"n": 0.0}') == [
-        (READABLE, "wrong"),
+        (READABLE_SCORE, "wrong"),
         (1.0, "right"),
     ]
 
@@ -212,7 +212,7 @@ def test_a_huge_number_or_a_deep_list_is_wrong(pool, number):
     program = "def main_solution(n):\n    return len([0] * int(n)) - 1"
     made = entry(program, {"n": 3}, 2)
     ((value, outcome),) = scored(pool, made, f'{{"n": {number}}}')
-    assert value <= READABLE and outcome == "wrong"
+    assert value <= READABLE_SCORE and outcome == "wrong"
 
 
 def test_programs_run_in_workers_that_are_soon_replaced():

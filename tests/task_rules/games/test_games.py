@@ -30,5 +30,5 @@ def test_a_solution_in_lines_is_one_walk():
 
 @pytest.mark.parametrize("answer", ["G6 = G8", "g6 = g8", "G6: G8", "a1 = G8"])
 def test_a_point_does_not_name_another_one(answer):
-    normalized = ScoringRules().normalizer("tsumego", {"answer": "G8"})
+    normalized = ScoringRules().build_normalizer("tsumego", {"answer": "G8"})
     assert normalized(answer) != "G8"
