@@ -3,9 +3,9 @@
 
     python reasoning_gym_environment.py serve --openai.base_url http://localhost:9004/v1
 
-The class below begins and ends a run, and builds its parts. The framework's hooks stand
-in its bases: those of a group in `Hooks`, those of a training in `Serving`, those of
-W&B in `Reporting`. docs/architecture.md walks through it.
+The class below begins and ends a run, and builds its parts. The framework's hooks are
+in its bases: those of a group in `Hooks`, those of a training run in `Serving`, those
+of W&B in `Reporting`. docs/architecture.md walks through the code.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ from __future__ import annotations
 def _begin(is_program: bool) -> None:
     """Prepare the imports below; if this file is the main program, run the command.
 
-    Most commands do not need these imports, which take seconds.
+    A command runs here because most commands do not need these imports, which take
+    seconds.
     """
     import os
     import sys
     from pathlib import Path
 
     folder = str(Path(__file__).resolve().parent)
-    if folder not in sys.path:  # where `rg_env` is, whoever imports this file
+    if folder not in sys.path:  # the folder of `rg_env`
         sys.path.append(folder)
     if is_program:
         from rg_env.cli.console import main
 
         main()
-    # transformers would advise to install PyTorch, which nothing here needs.
+    # Otherwise transformers advises to install PyTorch, which nothing here needs.
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     from rg_env import installation
 
@@ -74,7 +75,7 @@ from rg_env.executor import in_thread
 from rg_env.inference.client import Client
 from rg_env.inference.servers import Servers
 from rg_env.installation import TOKENIZER_FOLDER
-from rg_env.results.process_rows import take_over_rows
+from rg_env.results.process_rows import replace_row_writer
 from rg_env.results.screening import ScreenRun
 from rg_env.results.sources import METRICS
 from rg_env.reward.prompt import SYSTEM_PROMPT
@@ -106,23 +107,26 @@ system_prompt = SYSTEM_PROMPT
 
 
 class _MixinsFirst(type(BaseEnv)):  # type: ignore[misc]
-    """Has a mixin of `BaseEnv` that is named behind `ReasoningGymEnv` called before it.
+    """Moves mixins before `ReasoningGymEnv` in the method resolution order.
 
-    Its hooks replace those of the framework, so nothing behind it would be called.
+    In `class Mine(ReasoningGymEnv, Mixin)`, the hooks of a `Mixin` of `BaseEnv` would
+    never be called, because `ReasoningGymEnv` has all hooks.
     """
 
     def mro(cls) -> list[type]:
         order: list[type] = super().mro()
-        env = [each for each in order if isinstance(each, _MixinsFirst)][-1]
-        place = order.index(env)
-        behind = order[place : order.index(BaseEnv)] if env is not cls else []
-        mixins = [each for each in behind if not issubclass(env, each)]
-        rest = [each for each in order[place:] if each not in mixins]
-        return [*order[:place], *mixins, *rest]
+        env = [base for base in order if isinstance(base, _MixinsFirst)][-1]
+        if cls is env:  # ReasoningGymEnv itself
+            return order
+        start = order.index(env)
+        end = order.index(BaseEnv)
+        mixins = [base for base in order[start:end] if not issubclass(env, base)]
+        rest = [base for base in order[start:] if base not in mixins]
+        return [*order[:start], *mixins, *rest]
 
 
 class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
-    """Queries a model with the tasks of reasoning-gym and scores its answers.
+    """Queries a model with the tasks of reasoning-gym, and scores its answers.
 
     An item is `(messages, entry, dataset)`: the prompt as system and user message, the
     library's entry, and an object with `score_answer(answer, entry) -> float`.
@@ -130,16 +134,16 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
     Attributes:
         ledger: Counts how every rollout ended.
         metrics: Counters of the run.
-        eval_metrics: Name and value of each number of the newest evaluation.
-        max_token_len: The trainer's limit, which sequences stay below, in tokens; 0 or
+        eval_metrics: Name and value of each metric of the newest evaluation.
+        max_token_len: The trainer's limit in tokens: every sequence is shorter. 0 or
             less for no limit.
-        process_mode: Whether `process` or `evaluate` runs; they give up in time.
+        process_mode: Whether `process` or `evaluate` runs, which give up in an outage.
     """
 
     name = "reasoning_gym"
     env_config_cls = ReasoningGymEnvConfig
     process_mode = False
-    screen: ScreenRun | None = None  # in `screen` alone
+    screen: ScreenRun | None = None  # only in `screen`
     server_cls: Any
 
     exit_status = view("_lifetime.exit_status")
@@ -157,9 +161,10 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         """Build the environment; starts no process and queries no server.
 
         Raises:
-            SettingError: A setting cannot be used; nothing was begun.
+            SettingError: A setting cannot be used.
         """
-        of_subclass = set(vars(self))  # which its data in checkpoints may replace
+        # A checkpoint may set the attributes of a subclass, but no others.
+        names_of_subclass = set(vars(self))
         config.validate_config()
         self._refuse_uncalled()
         logs.set_levels(config.debug_logging, config.suppress_base_env_logs)
@@ -167,28 +172,27 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         tokenizer = config.tokenizer_name if has_tokenizer else str(TOKENIZER_FOLDER)
         servers = server_list(server_configs, tokenizer_name=tokenizer, slurm=slurm)
         self._server_types = [server.server_type for server in servers]
-        start_checks.check_texts_do(config, self._server_types, trains=False)
-        if not has_tokenizer:  # one to count with, since the framework loads one
+        start_checks.check_text_settings(config, self._server_types, trains=False)
+        if not has_tokenizer:  # the framework loads one all the same
             config = config.model_copy(update={"tokenizer_name": tokenizer})
         if servers[0].base_url == program_settings.SIMULATED:
             self.server_cls = SimulatedClient
-        if self.server_cls is BaseEnv.server_cls:  # else a subclass names its client
+        if self.server_cls is BaseEnv.server_cls:  # else a subclass has set its own
             self.server_cls = Client
         if not issubclass(self.server_cls, Client):
             raise TypeError(f"server_cls: expected a subclass of {Client}")
-        refusing = start_checks.refusing_bad_tokenizer(config, servers)
         rows = config.data_path_to_save_groups
-        with refusing:
+        with start_checks.refusing_bad_tokenizer(config, servers):
             super().__init__(config, servers, slurm=slurm, testing=testing)
-        take_over_rows(self, rows, with_tokens=has_tokenizer)
+        replace_row_writer(self, rows, with_tokens=has_tokenizer)
         if not has_tokenizer:
             self.config.tokenizer_name = start_checks.NO_TOKENIZER
         self._build_collaborators(servers[0])
-        own = {*dir(ReasoningGymEnv), *vars(self)}
-        self._checkpoints.kept_names = own - of_subclass
+        names = {*dir(ReasoningGymEnv), *vars(self)}
+        self._protected_names = names - names_of_subclass
 
     def _build_collaborators(self, server: APIServerConfig) -> None:
-        """Build the collaborators, in the order of their dependencies."""
+        """Build the objects that the environment works with, in order of dependency."""
         config = self.config
         self._test_items: list[Any] = []
         self.task_curricula: dict[str, Any] = {}  # stays empty in the original too
@@ -217,14 +221,14 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         self.workers = self._window.workers  # the framework's name
 
     def _build_run(self, server: APIServerConfig) -> None:
-        """Build the parts of a training's run, and of an evaluation's."""
+        """Build the parts of the run of groups, and of an evaluation."""
         config = self.config
         servers = self._servers
         metrics = self.metrics
         prompts = ItemPrompts(config, self.tokenizer, server)
         self._prompts = prompts
         self._model = Completions(prompts, servers, "train", lambda: self.limit_tokens)
-        self._rewards = GroupRewards(config, self._own)
+        self._rewards = GroupRewards(config, self._helper)
         self._trainer_data = TrainerData(config, server)
         counts_prompt = config.length_penalty_counts != "completion"
         self._scored_sinks = [
@@ -251,21 +255,21 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
 
     @property
     def limit_tokens(self) -> int:
-        """The longest sequence that may be generated, in tokens."""
-        # The framework drops a whole group when one of its sequences reaches the
+        """The length of the longest sequence that may be generated, in tokens."""
+        # The framework drops a whole group if one of its sequences reaches the
         # trainer's limit.
         limit = self.config.max_token_length
-        trainer = self.max_token_len
-        return min(limit, trainer - 1) if trainer > 0 else int(limit)
+        trainers_limit = self.max_token_len
+        return min(limit, trainers_limit - 1) if trainers_limit > 0 else int(limit)
 
     @property
     def eval_limit_tokens(self) -> int:
-        """The longest sequence of an evaluation that may be generated, in tokens."""
+        """The length of the longest sequence of an evaluation, in tokens."""
         return self.config.eval_max_token_length or self.limit_tokens
 
     @classmethod
     def config_init(cls) -> tuple[ReasoningGymEnvConfig, list[APIServerConfig]]:
-        """Return the settings that the command line starts from."""
+        """Return the default settings of the command line."""
         config = ReasoningGymEnvConfig(**environment_settings.DEFAULTS)
         return config, [APIServerConfig(**program_settings.DEFAULTS)]
 
@@ -287,19 +291,19 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
             LibraryError: reasoning-gym cannot be used.
         """
         config = self.config
-        self._refuse_uncalled()  # helpers that were assigned to the instance
-        if system_prompt is not SYSTEM_PROMPT:  # assigned: a setting, which files name
+        self._refuse_uncalled()  # again, for helpers that were set on the instance
+        if system_prompt is not SYSTEM_PROMPT:  # another module has set it
             config.system_prompt = config.system_prompt or system_prompt
         start_checks.check_template(config.tokenizer_name, self.tokenizer)
         self._prompts.check_limit(self.limit_tokens)
-        if self._pool is None:  # else a command has checked its settings with it
+        if self._pool is None:  # else a command has used it to check the settings
             self._pool = start_checks.workers_of(config)
         self._rewards.pool = self._pool
         give_up = config.give_up_after_s if self.process_mode else None
         request = self._prompts.probe_request(self._kind)
         self._servers.start(request, give_up_after_s=give_up)
         await self._dumps.recover()
-        self._take_own_task_names()
+        self._choose_tasks_by_helper()
         self._items = items = await prepare_items(self._pool, config, self._feedback)
         self._dumps.versions |= items.library.versions
         self._prompts.take_published_prompt(items.library.system_prompt)
@@ -310,9 +314,9 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         )
 
     async def close(self) -> None:
-        """End everything this environment began, in this order; may be called twice."""
+        """End all that this environment began, in this order; may be called twice."""
         await self._lifetime.close(
-            # The checkpoint counts how rollouts ended and those that the dumps lost.
+            # Before the checkpoint, which has the endings and the losses of dumps.
             self._end_groups,
             self._dumps.close,
             self._close_rows,
@@ -326,7 +330,8 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
 
     async def _close_rows(self) -> None:
         if self.jsonl_writer is not None:
-            await in_thread(self.jsonl_writer.close)  # after the row being written
+            # In the thread that writes the rows, so after the last one.
+            await in_thread(self.jsonl_writer.close)
 
     async def _close_workers(self) -> None:
         if self._items is not None:
@@ -350,7 +355,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         await self._live("serve", self._serve())
 
     async def process_manager(self) -> None:
-        """`process`, and `screen`: write a number of groups, several at a time."""
+        """`process` and `screen`: write a number of groups, several at a time."""
         self.process_mode = True
         self.config.group_size = self.group_size_to_process
         kind = "process" if self.screen is None else "screen"
@@ -358,7 +363,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         await self._live(kind, self._process(kind))
 
     async def _process(self, kind: str) -> None:
-        await self._set_up_alone()
+        await self._set_up_without_trainer()
         if self.screen is not None:
             self.n_groups_to_process = self.screen.begin(self._prepared_items().stream)
         run = with_hooks(self)
@@ -367,17 +372,17 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
     async def _run_evaluate(self) -> None:
         """`evaluate`: one evaluation."""
         self.process_mode = True
-        await self._live("evaluate", self._evaluate_alone())
+        await self._live("evaluate", self._evaluate_once())
 
-    async def _evaluate_alone(self) -> None:
-        await self._set_up_alone()
-        await self._evaluation.make_items()  # which the hook of a subclass may read
+    async def _evaluate_once(self) -> None:
+        await self._set_up_without_trainer()
+        await self._evaluation.make_items()  # before a hook of a subclass reads them
         await self.evaluate()
         if (folder := self._evaluation.folder) is not None:
-            self._dumps.put_numbers(folder / METRICS)
+            self._dumps.set_metrics_path(folder / METRICS)
         await self.wandb_log({})
 
-    async def _set_up_alone(self) -> None:
+    async def _set_up_without_trainer(self) -> None:
         await self.setup()
         await self._start_wandb(self.config.wandb_name or self.name)
 
@@ -389,4 +394,6 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
 
     def load_checkpoint(self) -> None:
         """Continue from the newest checkpoint; see `Checkpoints.restore`."""
-        self._checkpoints.restore()
+        for name, value in self._checkpoints.restore().items():
+            if name not in self._protected_names:
+                setattr(self, name, value)

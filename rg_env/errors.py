@@ -2,10 +2,10 @@
 
     SettingError      a setting is wrong: its field, the value, the allowed values
     LibraryError      reasoning-gym cannot be used: the reason, and the repair
-    RunError          a run failed, not by a defect of ours; base of many errors
+    RunError          a run failed, but not by a bug of ours; base of many errors
 
-The command line catches them. The first two end the start with exit status 2, before
-any work; the third ends a run with status 1.
+The command line catches them. The first two end a command with exit status 2, before
+any work, and the third with status 1.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
-# Exit statuses of a command: its work failed, or it did not begin.
+# Exit statuses of a command whose work failed, or did not begin.
 EXIT_FAILED = 1
 EXIT_REFUSED = 2
 
-# Most characters of a value in a sentence.
+# The most characters of a value in a sentence.
 MAX_SHOWN_CHARS = 200
 
-_STEERING = re.compile(
+_TERMINAL_CODES = re.compile(
     "["
     "\x00-\x1f\x7f-\x9f"  # controls
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # change the direction of text
@@ -40,7 +40,7 @@ def printable(text: str, keep: str = "") -> str:
         >>> printable("a\tb")
         'a\\tb'
     """
-    return _STEERING.sub(
+    return _TERMINAL_CODES.sub(
         lambda m: m[0] if m[0] in keep else m[0].encode("unicode_escape").decode(), text
     )
 
@@ -59,7 +59,7 @@ def on_one_line(text: str, width: int) -> str:
 class SettingError(ValueError):
     """A setting cannot be used; the text is one sentence on one line.
 
-    It begins with the field, if there is one, without its section.
+    It begins with the name of the field, if there is one.
     """
 
     def __init__(self, reason: str, field: str = "") -> None:
@@ -84,11 +84,11 @@ class LibraryError(RuntimeError):
 
 
 class RunError(RuntimeError):
-    """A run failed, and not by a defect of ours.
+    """A run failed, but not by a bug of ours.
 
     Attributes:
-        about: The beginning of the sentence, if the text has only its end.
-        detail: The traceback of another process, "" without one.
+        about: The beginning of the sentence, if the text of the error is only its end.
+        detail: The traceback of another process, "" if there is none.
         exit_status: The exit status of the command.
     """
 
@@ -98,7 +98,7 @@ class RunError(RuntimeError):
 
     @property
     def sentence(self) -> str:
-        """The whole sentence."""
+        """The error as a whole sentence."""
         return f"{self.about}: {self}" if self.about else str(self)
 
 
@@ -107,7 +107,7 @@ class NoScoreError(RunError):
 
 
 def shown(value: object) -> str:
-    """Return a value for a sentence: in quotes, on one line, not too long."""
+    """Return a value for a sentence: as Python writes it, and not too long."""
     text = repr(value)
     return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}..."
 
@@ -135,7 +135,7 @@ def nearest(name: str, allowed: Iterable[str]) -> str | None:
         'word_sorting'
     """
     by_lower = {other.lower(): other for other in allowed}
-    # The beginning is enough for a text that is no name, and quick.
+    # The beginning is enough, because difflib is slow for a long text.
     matches = difflib.get_close_matches(name[:MAX_SHOWN_CHARS].lower(), by_lower, n=1)
     return by_lower[matches[0]] if matches else None
 

@@ -1,9 +1,9 @@
-"""Threads: the one for work that would hold up an event loop, and one with a loop.
+"""A thread for work that would block the event loop, and threads with an event loop.
 
-There is one thread for such work: several would take turns at the interpreter's lock,
-and the event loop would wait for all of them. A function that works in it for long
-calls `release_gil` again and again: left to itself, the interpreter passes its lock,
-the GIL, on only after 5 ms, and not at all during one long call of a library.
+There is one thread for such work: several would take turns at the interpreter's lock
+(the GIL), and the event loop would wait for all of them. A function that works in it
+for long calls `release_gil` again and again. Otherwise the interpreter passes the lock
+on only after 5 ms, and not at all during a long call of a library.
 Work of less than a millisecond is done in place: a change of threads costs more.
 """
 
@@ -22,7 +22,7 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Long enough for another thread to wake up and take the lock.
+# Another thread needs this long to wake up and take the lock.
 RELEASE_S = 0.0001
 
 RELEASE_EVERY_S = 0.001
@@ -38,7 +38,7 @@ def _thread() -> ThreadPoolExecutor:
 async def in_thread(
     function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
 ) -> T:
-    """Run a function in the thread; one that has begun cannot be cancelled."""
+    """Run a function in the thread for work; once begun, it cannot be cancelled."""
     call = functools.partial(function, *args, **kwargs)
     return await asyncio.get_running_loop().run_in_executor(_thread(), call)
 
@@ -49,8 +49,8 @@ _released_s = -math.inf
 def release_gil() -> None:
     """Let other threads run, at most once in a millisecond.
 
-    It does nothing in a thread with a running event loop, so a function may call it
-    wherever it runs.
+    In a thread with a running event loop, this does nothing, so a function may call it
+    in any thread.
     """
     global _released_s
     if asyncio._get_running_loop() is not None:
@@ -71,15 +71,17 @@ def event_loop_thread() -> Iterator[Callable[[Coroutine[Any, Any, T]], T]]:
     """
     begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
-    async def live() -> None:
-        ended = asyncio.Event()
-        begun.set_result((asyncio.get_running_loop(), ended))
-        await ended.wait()
+    async def wait_for_end() -> None:
+        end = asyncio.Event()
+        begun.set_result((asyncio.get_running_loop(), end))
+        await end.wait()
 
-    # A daemon: the thread of an iterator that is never closed does not hold the exit.
-    threading.Thread(target=asyncio.run, args=[live()], name=LOOP, daemon=True).start()
-    loop, ended = begun.result()
+    # A daemon: the thread of an iterator that is never closed must not delay the exit.
+    threading.Thread(
+        target=asyncio.run, args=[wait_for_end()], name=LOOP, daemon=True
+    ).start()
+    loop, end = begun.result()
     try:
         yield lambda work: asyncio.run_coroutine_threadsafe(work, loop).result()
     finally:
-        loop.call_soon_threadsafe(ended.set)
+        loop.call_soon_threadsafe(end.set)

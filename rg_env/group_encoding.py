@@ -1,6 +1,6 @@
 """Encodes groups as JSON, for files and for the trainer's API.
 
-It takes the lists of a group one by one, and lets other threads run in between.
+The rows of a group are encoded one by one, and other threads run in between.
 
 Mends B9 of docs/host_defects.md: JSON and gzip at level 9 hold up the event loop.
 """
@@ -22,11 +22,11 @@ ISAL_LEVEL = 1  # as small as zlib's 4, in a fiftieth of the time of the framewo
 
 
 def encode_for_file(value: Any) -> bytes:
-    """Encode a value for a file; any text survives, lone surrogates included.
+    """Encode a value for a file; any text survives, also with lone surrogates.
 
     Raises:
-        TypeError: JSON has no such key.
-        ValueError: A number is not finite, or a value holds itself.
+        TypeError: A key is of a type that JSON does not have.
+        ValueError: A number is not finite, or a value contains itself.
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
     try:
@@ -37,20 +37,20 @@ def encode_for_file(value: Any) -> bytes:
 
 
 def encode_for_trainer(value: Any) -> bytes:
-    """Encode a value for the trainer; NaN becomes null, a lone surrogate `?`."""
+    """Encode a value for the trainer; NaN becomes null, a lone surrogate U+FFFD."""
     try:
         return orjson.dumps(value)
     except TypeError:
-        # The API would take it, and fail at the batch that holds it.
-        halves = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass")
-        return halves.decode("utf-16", "replace").encode()
+        # The API would accept a lone surrogate, and fail at the batch that contains it.
+        utf16 = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass")
+        return utf16.decode("utf-16", "replace").encode()
 
 
 def encode_group(
     group: Mapping[str, Any], encode: Callable[[Any], bytes] = encode_for_file
 ) -> bytes:
-    """Encode a group by `encode_for_file` or `encode_for_trainer`."""
-    parts = []
+    """Encode a group with `encode_for_file` or `encode_for_trainer`."""
+    fields = []
     for key, value in group.items():
         if isinstance(value, list):
             rows = []
@@ -60,20 +60,23 @@ def encode_group(
             encoded = b"[%s]" % b", ".join(rows)
         else:
             encoded = encode(value)
-        parts.append(b"%s: %s" % (encode(key), encoded))
-    return b"{%s}" % b", ".join(parts)
+        fields.append(b"%s: %s" % (encode(key), encoded))
+    return b"{%s}" % b", ".join(fields)
 
 
 def encode_groups(
-    groups: Mapping[str, Any] | Sequence[Mapping[str, Any]], *, is_far: bool = True
+    groups: Mapping[str, Any] | Sequence[Mapping[str, Any]], *, is_remote: bool = True
 ) -> tuple[bytes, dict[str, str]]:
-    """Return the body of a request with one group or several, and its headers."""
+    """Return the body and the headers of a request with one group or several.
+
+    Bodies for another machine (`is_remote`) are compressed from 1 KiB on.
+    """
     if isinstance(groups, Mapping):
         body = encode_group(groups, encode_for_trainer)
     else:
         body = b"[%s]" % b",".join(encode_group(g, encode_for_trainer) for g in groups)
     headers = {"Content-Type": "application/json"}
-    if len(body) >= (GZIP_FROM_BYTES if is_far else GZIP_FROM_BYTES_NEAR):
+    if len(body) >= (GZIP_FROM_BYTES if is_remote else GZIP_FROM_BYTES_NEAR):
         headers["Content-Encoding"] = "gzip"
         body = igzip.compress(body, ISAL_LEVEL)
     return body, headers

@@ -28,18 +28,19 @@ NEEDED = tuple(_PACKAGES.split())
 only workers import."""
 
 CORE = ("click", "msgspec", "rich", "yaml")
-"""Those without which no command runs."""
+"""The packages without which no command runs."""
 
 ALL = "atropos"
-"""The extra of the package that has them all."""
+"""The extra of this package that installs all of them."""
 
 OURS = ("rg_env", "reasoning_gym_environment", "__main__", "")
+"""Packages of this project; an import that fails in one of them is a bug of ours."""
 
 PROJECT = Path(__file__).resolve().parents[1]
 """The folder of the entry file, in a clone or in an installation."""
 
 IS_CLONED = (PROJECT / "requirements.txt").is_file()
-"""Whether this is a clone, not an installed package."""
+"""Whether this is a clone, and not an installed package."""
 
 RUNS_WRITE_IN = PROJECT if IS_CLONED else Path()
 """The default folder of files that runs write."""
@@ -56,7 +57,7 @@ class InstallationError(ImportError):
 
 
 def _advice(extra: str) -> str:
-    """Return how to install what an extra of the package brings."""
+    """Return how to install the packages of an extra."""
     command = f"`pip install 'rg-env[{extra}]'`"
     if IS_CLONED and extra != ALL:
         command = f"`pip install '{PROJECT}[{extra}]'`"
@@ -66,7 +67,7 @@ def _advice(extra: str) -> str:
 
 
 def check(packages: Sequence[str] = NEEDED) -> None:
-    """Raise `InstallationError` if Python, the machine or a package is not there."""
+    """Raise `InstallationError` for a wrong Python, system or package."""
     if sys.version_info < OLDEST_PYTHON:
         raise InstallationError(
             f"Python 3.10 or newer is needed, and {sys.executable} is"
@@ -77,7 +78,7 @@ def check(packages: Sequence[str] = NEEDED) -> None:
             "this environment runs on Linux only, because its workers are sandboxed"
             f" with Landlock and seccomp, and this machine runs {sys.platform}"
         )
-    # Without an import, which would take seconds.
+    # They are not imported, which would take seconds.
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
         raise InstallationError(
@@ -86,9 +87,9 @@ def check(packages: Sequence[str] = NEEDED) -> None:
 
 
 def explain(error: BaseException, extra: str = ALL) -> str | None:
-    """Return the sentence for a failed import, None for a defect of ours.
+    """Return the sentence for a failed import, None for a bug of ours.
 
-    `extra` has the packages of the command.
+    `extra` is the one that installs the packages of the command.
     """
     if isinstance(error, InstallationError):
         return str(error)
@@ -98,8 +99,10 @@ def explain(error: BaseException, extra: str = ALL) -> str | None:
     except metadata.PackageNotFoundError:
         version = FRAMEWORK
     if version != FRAMEWORK and extra == ALL:
-        found = f"atroposlib {FRAMEWORK} is needed, found {version}"
-        return f"{found} ({reason}); {_advice(extra)}"
+        return (
+            f"atroposlib {FRAMEWORK} is needed, found {version} ({reason});"
+            f" {_advice(extra)}"
+        )
     package = (getattr(error, "name", None) or "").partition(".")[0]
     if not isinstance(error, ImportError) or package in OURS:
         return None

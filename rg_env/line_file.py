@@ -1,9 +1,9 @@
-"""Files of JSON lines: each is whole or not there, however a process ends.
+"""Files of JSON lines: a line is written whole or not at all, however a process ends.
 
-A line is on disk when it is appended. "On disk" survives the end of the process, not
-the loss of power: only a complete file is synced. The file is locked while its process
-lives. An unlocked `.part` file was left by a process that was killed:
-`recover_unfinished` completes it; whole lines stay, a torn one goes.
+A line is on disk when it is appended. It survives the end of the process, but not a
+loss of power: only a complete file is synced. The file is locked while its process
+lives. An unlocked `.part` file belonged to a process that was killed:
+`recover_unfinished` completes it, and cuts off a torn last line.
 """
 
 from __future__ import annotations
@@ -24,34 +24,37 @@ logger = logging.getLogger(__name__)
 
 PART_SUFFIX = ".part"
 
-# Lines held in memory while the disk takes none; about 200 MB of groups of 8k tokens.
-MAX_WAITING = 200
-MAX_WAITING_BYTES = 2**29
+# Lines held in memory while the disk refuses them: 200 MB of groups of 8k tokens.
+MAX_QUEUED = 200
+MAX_QUEUED_BYTES = 2**29
 
 
 class LineFile:
-    """A file that whole lines are appended to, locked where there are locks.
+    """A file to which whole lines are appended; it is locked if there are locks.
 
-    It is made with its folder by `open` or the first line, and again by the next line
-    if somebody removes it. Calls block on the disk, so they belong off the event loop,
+    `open` or the first line creates it and its folder. If somebody removes it, the next
+    line creates it again. Calls block on the disk, so they belong off the event loop,
     one at a time.
 
     Attributes:
-        end: Where its last whole line ends, in bytes.
-        waiting: Lines that the disk has not taken yet, in order.
-        lost: Number of lines that neither the disk nor the memory took.
+        end: The position behind its last whole line, in bytes.
+        queued: Lines that the disk has refused so far, in order.
+        lost: Number of lines that the queue had no room for.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.end = 0
         self.lost = 0
-        self.waiting: list[bytes] = []
+        self.queued: list[bytes] = []
         self._file: BinaryIO | None = None
         self._is_refused = False
 
-    def open(self, *, is_left: bool = False) -> LineFile:
-        """Open and lock it; `is_left` takes only a file that no living process has.
+    def open(self, *, must_lock: bool = False) -> LineFile:
+        """Open it, and lock it if the file system has locks.
+
+        Args:
+            must_lock: Whether to fail if the file system has no locks.
 
         Raises:
             BlockingIOError: Another process keeps the lock.
@@ -62,7 +65,8 @@ class LineFile:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # Unbuffered, so that a line outlives this process once it is appended.
         file = self.path.open("ab", buffering=0)
-        if (is_locked := try_lock(file)) is False or (is_left and not is_locked):
+        is_locked = try_lock(file)
+        if is_locked is False or (must_lock and not is_locked):
             file.close()
             raise BlockingIOError(f"{self.path} is being written by another process")
         with self.path.open("rb") as lines:
@@ -72,17 +76,16 @@ class LineFile:
 
     @property
     def is_open(self) -> bool:
-        """Whether it is open, and nobody has removed it since."""
-        return self._file is not None and self._is_in_place(self._file)
-
-    def _is_in_place(self, file: BinaryIO) -> bool:
+        """Whether it is open, and still at its path."""
+        if self._file is None:
+            return False
         try:
-            return os.path.samestat(os.fstat(file.fileno()), self.path.stat())
+            return os.path.samestat(os.fstat(self._file.fileno()), self.path.stat())
         except (FileNotFoundError, NotADirectoryError):
             return False
 
     def cut(self) -> None:
-        """Cut off the torn line that a kill or a refusal has left."""
+        """Cut off the torn line that a kill or a full disk has left."""
         if self._file is not None and self._file.seek(0, os.SEEK_END) != self.end:
             self._file.truncate(self.end)
 
@@ -96,7 +99,7 @@ class LineFile:
             self.open()
         self.cut()
         try:
-            # A write that fills the disk takes a part of the line and raises nothing.
+            # A write that fills the disk writes a part of the line and raises nothing.
             if self._file is None or self._file.write(line) != len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
         except OSError:
@@ -105,30 +108,35 @@ class LineFile:
             raise
         self.end += len(line)
 
-    def put(self, line: bytes) -> bool:
-        """Append a line after those that wait; while the disk refuses, it waits too.
+    def append_or_queue(self, line: bytes) -> bool:
+        """Append a line after the queued ones, or queue it if the disk refuses.
 
-        It returns False where the line is lost, as too many wait.
+        The result is False if the line is lost, because the queue is full.
         """
-        self.waiting.append(line)
+        self.queued.append(line)
         self.flush()
-        size = sum(map(len, self.waiting))
-        if len(self.waiting) <= MAX_WAITING and size <= MAX_WAITING_BYTES:
+        size = sum(map(len, self.queued))
+        if len(self.queued) <= MAX_QUEUED and size <= MAX_QUEUED_BYTES:
             return True
-        del self.waiting[-1]
+        del self.queued[-1]
         self.lost += 1
         return False
 
     def flush(self) -> bool:
-        """Append the lines that wait; return whether none waits any more."""
+        """Append the queued lines; return whether all were written."""
         try:
-            while self.waiting:
-                self.append(self.waiting[0])
-                del self.waiting[0]
+            while self.queued:
+                self.append(self.queued[0])
+                del self.queued[0]
         except OSError as error:
             if not self._is_refused:
-                limit = f"at most {MAX_WAITING} wait in memory, the next are lost"
-                logger.error("%s takes no lines (%s); %s", self.path, error, limit)
+                logger.error(
+                    "%s takes no lines (%s); at most %d wait in memory, the next are"
+                    " lost",
+                    self.path,
+                    error,
+                    MAX_QUEUED,
+                )
             self._is_refused = True
             return False
         if self._is_refused:
@@ -137,12 +145,12 @@ class LineFile:
         return True
 
     def complete(self) -> Path | None:
-        """Sync it, give it its name without the suffix, close it; return the name.
+        """Sync it, remove the suffix of its name, and close it; return the new path.
 
-        Without a whole line it is removed, and there is no name.
+        A file without a whole line is removed, and the result is None.
 
         Raises:
-            OSError: The disk refuses, or there is a file of that name.
+            OSError: The disk refuses, or the new path exists.
         """
         self.cut()
         complete = self.path.with_suffix("") if self.end else None
@@ -150,18 +158,18 @@ class LineFile:
             if complete.exists():
                 raise FileExistsError(f"{complete.name} is there already")
             os.fsync(self._file.fileno())
-            # While it is locked, so that no recovery takes it for a file that was left.
+            # While it is locked, so that no recovery takes it for an unfinished file.
             self.path.rename(complete)
         self.close()
         return complete
 
     def close(self) -> None:
-        """Close it, and remove it if it holds no line; may be called twice."""
+        """Close it, and remove it if it is empty; may be called twice."""
         if self._file is None:
             return
         with contextlib.suppress(OSError):  # an empty file that stays does no harm
-            # A link is the user's, as is /dev/stdout.
-            is_ours = self._is_in_place(self._file) and not self.path.is_symlink()
+            # A symlink, such as /dev/stdout, stays: the user made it.
+            is_ours = self.is_open and not self.path.is_symlink()
             if is_ours and not self.path.stat().st_size:
                 self.path.unlink()
         self._file.close()
@@ -169,7 +177,7 @@ class LineFile:
 
 
 def try_lock(file: BinaryIO | int) -> bool | None:
-    """Lock a file that is not locked; None where the file system knows no locks."""
+    """Lock a file, False if it is locked already, None if there are no locks."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -182,8 +190,8 @@ def try_lock(file: BinaryIO | int) -> bool | None:
 def recover_unfinished(folder: Path) -> list[Path]:
     """Complete the files that killed processes left in a folder; return them.
 
-    A left file of a torn line alone is removed. A file that a living process is writing
-    is left alone, and so is every one where the file system knows no locks.
+    A file with only a torn line is removed. A file that a living process is writing is
+    skipped, and so is every file if the file system has no locks.
     """
     recovered = []
     for part in sorted(folder.glob(f"*.jsonl{PART_SUFFIX}")):
@@ -191,7 +199,7 @@ def recover_unfinished(folder: Path) -> list[Path]:
             continue  # perhaps its process has not locked it yet
         file = LineFile(part)
         try:
-            if complete := file.open(is_left=True).complete():
+            if complete := file.open(must_lock=True).complete():
                 recovered.append(complete)
         except BlockingIOError:
             continue
@@ -202,7 +210,7 @@ def recover_unfinished(folder: Path) -> list[Path]:
 
 
 def read_groups(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the groups of a dump file, complete or not; a torn last line ends it."""
+    """Yield the groups of a dump file, complete or not, without a torn last line."""
     with path.open("rb") as file:
         for line in file:
             if not line.endswith(b"\n"):

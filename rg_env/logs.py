@@ -18,16 +18,25 @@ FRAMEWORK_LOGGERS = (
 )
 """The framework sets some of these to DEBUG on import, so each is set by name."""
 
-OWN_LOGGER = "rg_env"
+OUR_LOGGER = "rg_env"
 PROGRESS_LOGGER = "rg_env.results.terminal"
 """The logger of lines about work in progress, which every command shows."""
 
 
 class _OneLine(logging.Formatter):
-    """Escapes characters that would steer a terminal, or look like another line."""
+    """Writes an event on one line, and escapes what would steer a terminal.
+
+    The line begins with the package if that is not ours, and with our module for DEBUG.
+    """
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
-        record.message = printable(record.message)
+        message = record.message
+        package, _, module = record.name.partition(".")
+        if package != OUR_LOGGER:
+            message = f"{package}: {' '.join(message.split())}"
+        elif record.levelno <= logging.DEBUG:
+            message = f"{module.rpartition('.')[2]}: {message}"
+        record.message = printable(message)
         return super().formatMessage(record)
 
     def formatException(self, ei: Any) -> str:  # noqa: N802
@@ -35,63 +44,51 @@ class _OneLine(logging.Formatter):
 
 
 class _StandardError(logging.StreamHandler):  # type: ignore[type-arg]
-    """Writes a line an event to the `sys.stderr` of now, which a live view replaces.
-
-    It names packages that are not ours, and our modules for DEBUG.
-    """
+    """Writes to the current `sys.stderr`, which a live view replaces."""
 
     def __init__(self) -> None:
         super().__init__()
-        form = "%(asctime)s %(levelname)-7s %(part)s%(message)s"
-        self.setFormatter(_OneLine(form, "%H:%M:%S"))
+        self.setFormatter(
+            _OneLine("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")
+        )
 
     def emit(self, record: logging.LogRecord) -> None:
         self.stream = sys.stderr
-        package, _, module = record.name.partition(".")
-        if package != OWN_LOGGER:
-            record.msg = " ".join(record.getMessage().split())
-            record.args = ()
-        elif record.levelno <= logging.DEBUG:
-            package = module.rpartition(".")[2]
-        else:
-            package = ""
-        record.part = f"{package}: " if package else ""
         super().emit(record)
 
 
-_own_level: int | None = None
+_level_override: int | None = None
 
 
-def set_own_level(level: int | None) -> None:
-    """Set the level of our log, whatever the settings say; None leaves it to them."""
-    global _own_level
-    _own_level = level
+def override_level(level: int | None) -> None:
+    """Override the level of our loggers in the settings; None ends that."""
+    global _level_override
+    _level_override = level
     if level is not None:
-        for name in (OWN_LOGGER, PROGRESS_LOGGER):
+        for name in (OUR_LOGGER, PROGRESS_LOGGER):
             logging.getLogger(name).setLevel(level)
 
 
 def set_levels(debug: bool, quiet_framework: bool) -> None:
     """Set the levels of our loggers and the framework's.
 
-    In a program that has not set up logging, ours writes to standard error.
+    In a program that has not set up logging, ours write to standard error.
     """
-    own = logging.getLogger(OWN_LOGGER)
-    level = _own_level or (logging.DEBUG if debug else logging.INFO)
-    own.setLevel(level)
-    if not own.hasHandlers():
-        own.addHandler(_StandardError())
+    ours = logging.getLogger(OUR_LOGGER)
+    ours.setLevel(_level_override or (logging.DEBUG if debug else logging.INFO))
+    if not ours.hasHandlers():
+        ours.addHandler(_StandardError())
+    framework_level = logging.WARNING if quiet_framework else logging.DEBUG
     for name in FRAMEWORK_LOGGERS:
-        theirs = logging.WARNING if quiet_framework else logging.DEBUG
-        logging.getLogger(name).setLevel(theirs)
-    # The hub has a handler of its own beside ours.
+        logging.getLogger(name).setLevel(framework_level)
+    # Its lines would appear twice, as it has a handler of its own.
     logging.getLogger("huggingface_hub").handlers.clear()
 
 
 def start() -> None:
-    """Write the log to standard error, for a program of ours."""
+    """Have a program of ours write its log to standard error."""
     logging.basicConfig(handlers=[_StandardError()], level=logging.WARNING)
-    set_own_level(None)
+    override_level(None)
     logging.getLogger(PROGRESS_LOGGER).setLevel(logging.INFO)
 
 
@@ -99,7 +96,7 @@ def should_log(count: int, new: int = 1) -> bool:
     """Return whether to log an event that repeats: the 1st, 2nd, 4th, 8th, ... time.
 
     Args:
-        count: How often it has happened.
+        count: How often the event has happened.
         new: How many of these are new since the last call, at least 1.
     """
     return count.bit_length() > (count - new).bit_length()

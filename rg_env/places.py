@@ -1,10 +1,9 @@
-"""Checks places before any work is done that will be written there."""
+"""Checks paths before the work whose results will be written there."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 from rg_env import shutdown
 from rg_env.errors import SettingError, shown
 
-OwnFiles = Callable[[Path], Sequence[Path]]
+FindFiles = Callable[[Path], Sequence[Path]]
 
 
 def check_regular(path: Path) -> None:
@@ -25,59 +24,65 @@ def check_regular(path: Path) -> None:
 
 
 def check_writable(field: str, path: Path, *, is_folder: bool = False) -> None:
-    """Check that a file could be created at a place, and leave nothing there.
+    """Check that a file or a folder could be created, and leave nothing there.
 
     Raises:
-        SettingError: The place cannot be written; the sentence names `field`.
+        SettingError: The path cannot be written; the sentence names `field`.
     """
-    there = path
+    existing = path
     try:
-        while not there.exists():
-            if there.is_symlink() and (is_folder or there != path):
+        while not existing.exists():
+            if existing.is_symlink() and (is_folder or existing != path):
                 raise OSError(errno.ENOENT, "a link to nothing")
-            there = there.parent
-        if is_folder or there != path:
-            tempfile.TemporaryFile(dir=there).close()
+            existing = existing.parent
+        if is_folder or existing != path:
+            tempfile.TemporaryFile(dir=existing).close()
         else:
             check_regular(path)
             path.open("ab").close()
     except OSError as error:
-        reason = f"{shown(str(path))} cannot be written ({error.strerror})"
-        raise SettingError(f"{reason}; choose another place", field) from error
+        raise SettingError(
+            f"{shown(str(path))} cannot be written ({error.strerror});"
+            " choose another place",
+            field,
+        ) from error
 
 
 @contextlib.contextmanager
-def new_folder(folder: Path, own_files: OwnFiles = lambda _: ()) -> Iterator[Path]:
+def new_folder(folder: Path, find_replaced: FindFiles = lambda _: ()) -> Iterator[Path]:
     """Yield a temporary folder, which becomes `folder` at the end, but not on an error.
 
     Args:
         folder: The new folder.
-        own_files: Returns the files of an existing folder that are replaced; other
+        find_replaced: Returns the files of an existing folder that are replaced; other
             files stay.
 
     Raises:
-        SettingError: Something else is at the place, or it cannot be written.
+        SettingError: The folder exists and must not be replaced, or cannot be written.
         SystemExit: A signal came.
     """
     is_free = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
-    if not (is_own := bool(own_files(folder))) and not is_free:
-        reason = f"{shown(str(folder))} is there already; choose another folder"
-        raise SettingError(reason, "--out")
-    # Beside its place, because a rename cannot move it to another disk.
-    near = folder if is_own else folder.parent
-    check_writable("--out", near, is_folder=True)
-    with shutdown.handling_signals(), contextlib.ExitStack() as stack:
-        near.mkdir(parents=True, exist_ok=True)
-        work = tempfile.mkdtemp(prefix=f".{folder.name}.", dir=near)
-        stack.callback(shutil.rmtree, work, ignore_errors=True)
-        new = Path(work) / "new"
-        # A subfolder, because only this user could read the one of mkdtemp.
-        new.mkdir()
-        yield new
-        if old := own_files(folder):
-            _replace(folder, old, new)
-        else:
-            new.rename(folder)  # replaces an empty folder and nothing else
+    has_replaced_files = bool(find_replaced(folder))
+    if not has_replaced_files and not is_free:
+        raise SettingError(
+            f"{shown(str(folder))} is there already; choose another folder", "--out"
+        )
+    # On the same disk, because a rename cannot move a folder to another one.
+    parent = folder if has_replaced_files else folder.parent
+    check_writable("--out", parent, is_folder=True)
+    with shutdown.handling_signals():
+        parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(
+            prefix=f".{folder.name}.", dir=parent, ignore_cleanup_errors=True
+        ) as work:
+            # A subfolder, because only this user can read the temporary folder.
+            new = Path(work) / "new"
+            new.mkdir()
+            yield new
+            if old := find_replaced(folder):
+                _replace(folder, old, new)
+            else:
+                new.rename(folder)  # which fails unless `folder` is empty or missing
 
 
 def _replace(folder: Path, old: Sequence[Path], new: Path) -> None:

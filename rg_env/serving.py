@@ -25,13 +25,13 @@ from rg_env.logs import should_log
 
 logger = logging.getLogger(__name__)
 
-# The limit of a running request after the server is told to end.
+# How long requests may still run when the server ends.
 END_WITHIN_S = 1
 
-# An idle connection is closed after this time.
+# How long a connection may be idle.
 IDLE_S = 20
 
-# An idle connection is closed after so many newer ones, or fewer if files are scarce.
+# An idle connection is closed after this many newer ones, or fewer if files are scarce.
 MAX_NEWER = 4096
 BACKLOG = 2048
 
@@ -42,7 +42,7 @@ _HOST = re.compile(r"(?:([\d.]+|\[[\da-f:.]+\])|(.*?)\.?)(?::\d*)?")
 class ClientCheck:
     """Refuses requests from web pages, and requests without the secret.
 
-    A page can make its own name resolve to this machine. A browser then sends requests
+    A web page can make its name resolve to this machine. A browser then sends requests
     of the page to this server, but with that name as their host.
     Mends B27 of docs/host_defects.md: the framework lets every page read and write.
 
@@ -51,43 +51,43 @@ class ClientCheck:
     and append their paths. `/health` needs no secret.
 
     Args:
-        inner: The application.
+        application: The application that gets the other requests.
         secret: The secret of clients, None if they need none.
         names: Host names of this server; IP addresses are always accepted.
     """
 
     def __init__(
-        self, inner: Any, secret: str | None = None, names: Iterable[str] = ()
+        self, application: Any, secret: str | None = None, names: Iterable[str] = ()
     ) -> None:
-        self._inner = inner
-        self._secret = None if secret is None else secret.encode()
-        own = ("localhost", socket.gethostname(), socket.getfqdn())
-        self._names = {name.lower() for name in (*own, *names)}
+        self._application = application
+        self._secret = (secret or "").encode()
+        names = ("localhost", socket.gethostname(), socket.getfqdn(), *names)
+        self._names = {name.lower() for name in names}
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Forward a request, or refuse it with a sentence."""
+        """Forward a request, or refuse it with the reason."""
         if scope["type"] != "lifespan":
             headers = dict(scope["headers"])
             refusal = self._web_page_fault(headers, scope.get("method", "GET"))
             if refusal is None and self._secret and scope["path"] != "/health":
-                scope, refusal = self._without_secret(scope, headers, self._secret)
+                scope, refusal = self._without_secret(scope, headers)
             if refusal is not None:
                 await refusal(scope, receive, send)
                 return
-        await self._inner(scope, receive, send)
+        await self._application(scope, receive, send)
 
     def _web_page_fault(
         self, headers: Mapping[bytes, bytes], method: str
     ) -> JSONResponse | None:
         host = headers.get(b"host", b"localhost").decode("latin-1").lower()
-        parts = _HOST.fullmatch(host)
-        if parts is None or not (parts[1] or parts[2] in self._names):
+        match = _HOST.fullmatch(host)
+        if match is None or not (match[1] or match[2] in self._names):
             return _refusal(
                 403,
                 f"Host: {shown(host)} is no name of this server; start it with"
                 " --allowed_hosts NAME if it is one",
             )
-        # Browsers always send the last one, also with requests for images; it is "none"
+        # Browsers always send this header, also with requests for images; it is "none"
         # for a typed address.
         site = headers.get(b"sec-fetch-site", b"none")
         if b"origin" in headers or b"referer" in headers or site != b"none":
@@ -99,26 +99,29 @@ class ClientCheck:
             )
         return None
 
-    @staticmethod
     def _without_secret(
-        scope: Any, headers: Mapping[bytes, bytes], secret: bytes
+        self, scope: Any, headers: Mapping[bytes, bytes]
     ) -> tuple[Any, JSONResponse | None]:
         """Return the scope without a secret in its path, and a refusal or None."""
         first, _, rest = scope["path"].removeprefix("/").partition("/")
         scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
         # `compare_digest` takes constant time, so it leaks no part of the secret.
-        if hmac.compare_digest(first.encode(), secret):
+        if hmac.compare_digest(first.encode(), self._secret):
             return {**scope, "path": f"/{rest}", "raw_path": f"/{rest}".encode()}, None
-        if scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), secret):
+        is_right = hmac.compare_digest(token.strip(), self._secret)
+        if scheme.lower() == b"bearer" and is_right:
             return scope, None
-        text = "send the secret, as Authorization: Bearer SECRET or as /SECRET/..."
-        return scope, _refusal(401, text, {"WWW-Authenticate": "Bearer"})
+        return scope, _refusal(
+            401,
+            "send the secret, as Authorization: Bearer SECRET or as /SECRET/...",
+            {"WWW-Authenticate": "Bearer"},
+        )
 
 
 def _refusal(
-    status: int, text: str, headers: Mapping[str, str] | None = None
+    status: int, reason: str, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
-    return JSONResponse({"error": text}, status, headers)
+    return JSONResponse({"error": reason}, status, headers)
 
 
 class _Server(uvicorn.Server):
@@ -142,30 +145,33 @@ class _Connection(H11Protocol):
         super().send_400_response(msg)
 
 
-def _connections(most_newer: int) -> Callable[..., asyncio.Protocol]:
+def _connection_factory(max_newer: int) -> Callable[..., asyncio.Protocol]:
     """Return a factory of uvicorn's connections that closes old idle ones."""
     # uvicorn's `limit_concurrency` would refuse new connections instead.
     newest: deque[Any] = deque()
     closed = 0
 
-    def connection(**named: Any) -> asyncio.Protocol:
+    def build(**kwargs: Any) -> asyncio.Protocol:
         nonlocal closed
-        while len(newest) >= most_newer and newest[0].transport is not None:
+        while len(newest) >= max_newer and newest[0].transport is not None:
             oldest = newest.popleft()
             is_idle = oldest.cycle is None or oldest.cycle.response_complete
             if is_idle and oldest in oldest.connections:  # otherwise already closed
                 oldest.transport.close()
                 closed += 1
                 if should_log(closed):
-                    text = "closed %d idle connections: over %d newer ones came"
-                    logger.warning(text, closed, most_newer)
-        newest.append(_Connection(**named))
+                    logger.warning(
+                        "closed %d idle connections: over %d newer ones came",
+                        closed,
+                        max_newer,
+                    )
+        newest.append(_Connection(**kwargs))
         return newest[-1]  # type: ignore[no-any-return]
 
-    return connection
+    return build
 
 
-async def serve(served: Any, listener: socket.socket, **options: Any) -> None:
+async def serve(application: Any, listener: socket.socket, **options: Any) -> None:
     """Serve an ASGI application at a socket until cancelled; finish running requests.
 
     Further options are those of `uvicorn.Config`.
@@ -177,13 +183,13 @@ async def serve(served: Any, listener: socket.socket, **options: Any) -> None:
         "ws": "none",
         "access_log": False,
         "timeout_keep_alive": IDLE_S,
-        "http": _connections(min(MAX_NEWER, files // 2)),
-        # So many are accepted before old ones are closed. Without free files, asyncio
-        # would log a traceback for each.
+        "http": _connection_factory(min(MAX_NEWER, files // 2)),
+        # Up to this many connections are accepted before old ones are closed. Without
+        # free files, asyncio would log a traceback for each.
         "backlog": min(BACKLOG, files // 16),
         "timeout_graceful_shutdown": END_WITHIN_S,
     }
-    server = _Server(uvicorn.Config(served, **settings | options))
+    server = _Server(uvicorn.Config(application, **settings | options))
     if listener.family in (socket.AF_INET, socket.AF_INET6):
         # Connections inherit this option. asyncio does not set it for a socket without
         # a protocol, and the body of a reply would then be 40 ms late.

@@ -2,9 +2,9 @@
 
 Ctrl-C, SIGTERM and a closed terminal (SIGHUP) are handled where something must be
 undone: in `run` and `Lifetime.run`, whose work they cancel, and in `handling_signals`.
-The first one ends the process in order within a time limit, a second one at once.
-Everywhere else, for example during imports, they keep their default action and end the
-process immediately; its child processes notice that and end too.
+The first signal ends the process in order, within a time limit, and the second one
+immediately. Everywhere else, for example during imports, signals keep their default
+action and end the process; its child processes notice that and end too.
 
 Mends B2, B15 and B18 of docs/host_defects.md: the framework handles no signal, closes
 nothing and never calls `close()`.
@@ -35,26 +35,27 @@ logger = logging.getLogger(__name__)
 # From a signal to the end of the process, whatever hangs; `docker stop` waits 10 s.
 END_WITHIN_S = 9.0
 
-# Groups in flight get it at the end to be answered, scored and sent.
+# How long groups in flight may still take to be answered, scored and sent.
 IN_FLIGHT_GRACE_S = 2.0
 
-# A cancelled task gets it to end.
+# How long a cancelled task may take to end.
 CLOSE_GRACE_S = 2.0
 
 T = TypeVar("T")
 ClosingStep = Callable[[], Awaitable[object]]
 
-# Added to a signal's number it is the exit status.
+# The exit status is this plus the number of the signal.
 EXIT_SIGNAL = 128
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SHOW_CURSOR = b"\x1b[?25h"
 
-# Python's own are (700, 10, 10): new containers, and younger generations' turns. In a
-# run that goes well some hundred a minute are garbage.
+# Thresholds of Python's garbage collector: new containers, then collections of the
+# younger generation. The defaults are (700, 10, 10). In a run without failures, some
+# hundred containers become garbage in a minute.
 COLLECT_AFTER = (100_000, 50, 10)
 
-_is_heard: ContextVar[bool] = ContextVar("is_heard", default=False)
+_is_inside_lifetime: ContextVar[bool] = ContextVar("is_inside_lifetime", default=False)
 _signal_s: float | None = None  # when the first signal came, on the monotonic clock
 
 
@@ -62,24 +63,24 @@ _signal_s: float | None = None  # when the first signal came, on the monotonic c
 
 
 def stop_at_interrupt() -> None:
-    """Have SIGINT end this process at once, wherever no signal is handled.
+    """Have SIGINT end this process immediately, wherever no signal is handled.
 
-    Python would raise KeyboardInterrupt in whatever line it comes, which some libraries
-    swallow, and others are left half done by.
+    Python would raise KeyboardInterrupt in any line. Some libraries swallow it, and
+    others do not clean up.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _let_go_of_terminal() -> None:
-    """Show the cursor; go on without a terminal that is closed."""
+def _release_terminal() -> None:
+    """Show the cursor, and replace a closed terminal by /dev/null."""
     for fd in (1, 2):
         try:
             os.write(fd, SHOW_CURSOR if os.isatty(fd) else b"")
         except OSError:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, fd)
-            os.close(nowhere)
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, fd)
+            os.close(null)
 
 
 def _exit(number: signal.Signals) -> NoReturn:
@@ -89,39 +90,40 @@ def _exit(number: signal.Signals) -> NoReturn:
 @contextlib.contextmanager
 def handling_signals(
     stop: Callable[[signal.Signals], object] = _exit,
-    at_once: Callable[[], object] = lambda: None,
+    on_second_signal: Callable[[], object] = lambda: None,
 ) -> Iterator[None]:
     """Have the first signal call `stop`, and the second one end the process.
 
     By default, the first one raises `SystemExit` with 128 plus its number, so that
-    work without an event loop is undone. The second one calls `at_once` before the end,
-    whatever hangs. In another thread than the main one, no signal is handled.
+    work without an event loop is undone. The second one calls `on_second_signal` before
+    the end, whatever hangs. Signals are only handled in the main thread.
 
-    For example, a folder that is gone after a signal:
+    Example:
+        A folder that is removed after a signal:
 
-        with handling_signals(), tempfile.TemporaryDirectory() as folder:
-            fill(folder)
+            with handling_signals(), tempfile.TemporaryDirectory() as folder:
+                fill(folder)
     """
-    has_come = False
+    is_stopping = False
 
-    def hear(number: int, frame: object) -> None:
-        nonlocal has_come
-        if has_come:
+    def handle(number: int, frame: object) -> None:
+        nonlocal is_stopping
+        if is_stopping:
             signal.signal(number, signal.SIG_DFL)
             with contextlib.suppress(Exception):  # the user asked for the end
-                at_once()
+                on_second_signal()
             os.kill(os.getpid(), number)
         else:
-            has_come = True
-            _let_go_of_terminal()
+            is_stopping = True
+            _release_terminal()
             stop(signal.Signals(number))
 
     is_main = threading.current_thread() is threading.main_thread()
     before = {number: signal.getsignal(number) for number in SIGNALS if is_main}
     if before.get(signal.SIGHUP) is signal.SIG_IGN:
-        del before[signal.SIGHUP]  # `nohup` has it ignored, and so it stays
+        del before[signal.SIGHUP]  # `nohup` ignores it, and it must stay ignored
     for number in before:
-        signal.signal(number, hear)
+        signal.signal(number, handle)
     try:
         yield
     finally:
@@ -129,29 +131,29 @@ def handling_signals(
             signal.signal(number, handler or signal.SIG_DFL)
 
 
-def _begin(status: int) -> None:
-    """Begin the time after which this process ends, with a status, whatever hangs."""
+def _start_deadline(status: int) -> None:
+    """End this process with a status after a time limit, whatever hangs."""
     global _signal_s
     _signal_s = time.monotonic()
     # A `threading.Thread` takes a lock, which the interrupted line may hold.
-    _thread.start_new_thread(_give_up, (status,))
-    atexit.register(_leave, status)
+    _thread.start_new_thread(_exit_at_deadline, (status,))
+    atexit.register(_exit_without_teardown, status)
 
 
-def _give_up(status: int) -> NoReturn:
+def _exit_at_deadline(status: int) -> NoReturn:
     # Other threads may hang: the event loop's, or one that Python would wait for.
     time.sleep(END_WITHIN_S)
     logger.error("the end takes over %g s: ending at once", END_WITHIN_S)
     os._exit(status)
 
 
-def _leave(status: int) -> NoReturn:
+def _exit_without_teardown(status: int) -> NoReturn:
     """End this process after its other `atexit` functions.
 
-    Python would take all objects apart, for 10 s on a busy machine, without a thread
-    that could end it.
+    Otherwise Python would destroy all objects, which takes 10 s on a busy machine and
+    leaves no thread that could end the process.
     """
-    atexit.unregister(_leave)
+    atexit.unregister(_exit_without_teardown)
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):  # a pipe without a reader
@@ -168,9 +170,9 @@ def has_begun() -> bool:
 
 
 async def cancel_and_wait(tasks: Iterable[Any], grace_s: float = 0.0) -> None:
-    """Cancel tasks after a grace, and wait for their end; some may be None or over.
+    """Cancel tasks after a grace period, and wait for their end.
 
-    After a signal, the grace counts from it.
+    The period begins with the signal, if one came. Tasks may be None or done.
     """
     running = [t for t in tasks if isinstance(t, asyncio.Future) and not t.done()]
     if not running:
@@ -184,11 +186,11 @@ async def cancel_and_wait(tasks: Iterable[Any], grace_s: float = 0.0) -> None:
 
 
 @contextlib.contextmanager
-def _collector_spared() -> Iterator[None]:
+def _rare_garbage_collection() -> Iterator[None]:
     """Avoid long pauses caused by Python's garbage collector.
 
-    Collecting among groups in flight, whose lists contain millions of numbers, takes 20
-    to 200 ms and finds nothing, because finished groups are freed without it.
+    With groups in flight, whose lists contain millions of numbers, a collection takes
+    20 to 200 ms and finds nothing, because finished groups are freed without it.
     """
     thresholds = gc.get_threshold()
     gc.freeze()
@@ -202,14 +204,14 @@ def _collector_spared() -> Iterator[None]:
 
 @dataclasses.dataclass
 class Lifetime:
-    """From the beginning to the end of one command, with its exit status.
+    """The lifetime of one command, with its exit status.
 
     Attributes:
-        at_once: Called at the second signal, in any state of the process.
+        on_second_signal: Called at the second signal, in any state of the process.
         is_limited: Whether the process ends `END_WITHIN_S` after the first signal.
     """
 
-    at_once: Callable[[], object] = lambda: None
+    on_second_signal: Callable[[], object] = lambda: None
     is_limited: bool = True
     exit_status: int = 0
     _is_closed: bool = False
@@ -223,52 +225,59 @@ class Lifetime:
         work: Coroutine[Any, Any, T],
         close: ClosingStep = lambda: asyncio.sleep(0),
     ) -> T:
-        """Run until the work ends, fails or a signal cancels it; then close.
+        """Run until the work ends, fails or is cancelled by a signal; then close.
 
-        Inside the work of another one no signal is heard: the outer work is cancelled.
+        Inside the work of another lifetime, no signal is handled: the outer work is
+        cancelled.
 
         Raises:
             SystemExit: With `exit_status`, if that is not 0.
         """
         loop = asyncio.get_running_loop()
-        is_inner = _is_heard.get()
-        _is_heard.set(True)  # the work keeps this value
+        is_inner = _is_inside_lifetime.get()
+        _is_inside_lifetime.set(True)  # the task has a copy of this context
         task = loop.create_task(work)
-        _is_heard.set(is_inner)
+        _is_inside_lifetime.set(is_inner)
 
         def cancel(number: signal.Signals) -> None:
-            text = "%s: shutting down; a second signal ends everything at once"
-            logger.info(text, number.name)
+            logger.info(
+                "%s: shutting down; a second signal ends everything at once",
+                number.name,
+            )
             task.cancel()
 
         def stop(number: signal.Signals) -> None:
             self.exit_status = EXIT_SIGNAL + number
             if self.is_limited:
-                _begin(self.exit_status)
+                _start_deadline(self.exit_status)
             loop.call_soon_threadsafe(cancel, number)
 
-        handling = handling_signals(stop, self.at_once)
-        with _collector_spared(), contextlib.nullcontext() if is_inner else handling:
+        handling = (
+            contextlib.nullcontext()
+            if is_inner
+            else handling_signals(stop, self.on_second_signal)
+        )
+        with _rare_garbage_collection(), handling:
             try:
                 await task
             except asyncio.CancelledError:
-                # A signal has set the status; any other cancellation is of our caller.
+                # Without a status, the caller has cancelled it, and not a signal.
                 if not self.exit_status:
                     raise
             finally:
                 closing = asyncio.ensure_future(close())
                 try:
                     await asyncio.shield(closing)
-                finally:  # a second cancellation ends nothing half
+                finally:  # closing goes on after a second cancellation
                     await asyncio.wait([closing])
         if self.exit_status:
             raise SystemExit(self.exit_status)
         return task.result()
 
     async def close(self, *steps: ClosingStep) -> None:
-        """Run the closing steps in order, also if one fails; at a second call, nothing.
+        """Run all closing steps in order, even if one fails; may be called twice.
 
-        It raises the error of the last step that failed.
+        The error of the last step that failed is raised.
         """
         if self._is_closed:
             return

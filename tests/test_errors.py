@@ -1,4 +1,4 @@
-"""Errors: a sentence that names the field, what was found and what is nearest."""
+"""Errors: a sentence with the field, the value and the nearest valid one."""
 
 import pytest
 
@@ -15,6 +15,8 @@ TASKS = ["lcm", "gcd", "number_sorting"]
         ("size", [], "there are none"),
     ],
 )
-def test_an_unknown_name_meets_its_nearest_or_the_list(name, allowed, expected):
+def test_an_unknown_name_is_shown_with_the_nearest_or_all_valid_names(
+    name, allowed, expected
+):
     error = unknown_name("tasks", name, allowed, "task")
     assert str(error) == f"tasks: unknown task {name!r}; {expected}"

@@ -1,4 +1,4 @@
-"""A group arrives at the trainer as the host would send it."""
+"""A group arrives at the trainer as the framework would send it."""
 
 import json
 
@@ -13,24 +13,24 @@ from tests.support.groups import GROUPS, decoded, group
 
 @pytest.mark.slow
 @given(st.one_of(GROUPS, st.lists(GROUPS, max_size=3)))
-def test_any_group_arrives_as_the_host_would_send_it(groups):
+def test_any_group_arrives_as_the_framework_would_send_it(groups):
     assert decoded(*encode_groups(groups)) == json.loads(json.dumps(groups))
 
 
 @pytest.mark.parametrize(
-    ("tokens", "is_far", "is_compressed"),
+    ("tokens", "is_remote", "is_compressed"),
     [(3, True, False), (500, True, True), (500, False, False), (50_000, False, True)],
 )
 def test_long_bodies_are_compressed_on_this_machine_from_a_mebibyte_on(
-    tokens, is_far, is_compressed
+    tokens, is_remote, is_compressed
 ):
     sent = group(tokens, text="é \U0001f600")
-    body, headers = encode_groups(sent, is_far=is_far)
+    body, headers = encode_groups(sent, is_remote=is_remote)
     assert ("Content-Encoding" in headers) is is_compressed
     assert decoded(body, headers) == sent
 
 
-def test_half_a_character_in_a_message_is_replaced_because_the_api_cannot_send_it():
+def test_a_lone_surrogate_is_replaced_because_the_api_cannot_send_it():
     found = decoded(*encode_groups(group(text="a \ud800 b \U0001f600")))
     assert found["messages"][0][0]["content"] == "a \ufffd b \U0001f600"
 

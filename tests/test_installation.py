@@ -36,7 +36,7 @@ def refusal(*packages):
     return str(caught.value)
 
 
-def test_what_is_looked_for_is_what_requirements_txt_brings(repo_root):
+def test_the_needed_packages_are_those_of_requirements_txt(repo_root):
     lines = (repo_root / "requirements.txt").read_text().splitlines()
     texts = [line.partition("#")[0].strip() for line in lines]
     brought = {Requirement(text).name for text in texts if text} - {"reasoning-gym"}
@@ -45,7 +45,7 @@ def test_what_is_looked_for_is_what_requirements_txt_brings(repo_root):
 
 
 @pytest.mark.parametrize("file", SEEN_BY_AN_OLD_PYTHON)
-def test_an_old_python_can_read_what_comes_before_the_check(file, repo_root):
+def test_an_old_python_can_parse_the_modules_before_the_check(file, repo_root):
     ast.parse((repo_root / file).read_text(), feature_version=(3, 8))
 
 
@@ -94,7 +94,7 @@ def test_without_the_packages_a_command_ends_in_one_sentence(command):
 
 
 @pytest.mark.processes
-def test_an_atropos_that_lacks_what_is_used_is_named_with_its_version(tmp_path):
+def test_an_incompatible_atropos_is_named_with_its_version(tmp_path):
     (tmp_path / "atroposlib").mkdir()
     (tmp_path / "atroposlib" / "__init__.py").touch()
     about = tmp_path / "atroposlib-0.3.0.dist-info"

@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 from rg_env import line_file
-from rg_env.line_file import MAX_WAITING, LineFile, recover_unfinished
+from rg_env.line_file import MAX_QUEUED, LineFile, recover_unfinished
 from tests.support.processes import files_end_at
 from tests.support.worker_attacks import start_script
 
@@ -31,7 +31,7 @@ def line(number):
 
 
 def put(file, numbers):
-    return [file.put(line(number)) for number in numbers]
+    return [file.append_or_queue(line(number)) for number in numbers]
 
 
 def numbers(path):
@@ -54,14 +54,14 @@ def test_a_line_is_on_disk_at_once_and_no_file_is_there_before_the_first(file, p
     assert names(part.parent) == ["a.jsonl"]
 
 
-def test_a_file_of_no_lines_goes_at_its_end(file, part):
+def test_a_file_without_lines_is_removed_at_its_end(file, part):
     file.open().close()
     file.close()
     assert file.open().complete() is None
     assert names(part.parent) == []
 
 
-def test_a_link_stays_and_what_is_no_regular_file_is_refused(tmp_path):
+def test_a_link_stays_and_only_regular_files_are_opened(tmp_path):
     link = tmp_path / "link"
     link.symlink_to("a")
     LineFile(link).open().close()
@@ -72,7 +72,7 @@ def test_a_link_stays_and_what_is_no_regular_file_is_refused(tmp_path):
             LineFile(tmp_path / name).open()
 
 
-def test_a_left_file_is_continued_locked_and_without_its_torn_line(part):
+def test_an_unfinished_file_is_continued_locked_and_without_its_torn_line(part):
     part.parent.mkdir()
     part.write_bytes(line(1) + b'{"n')
     file = LineFile(part).open()
@@ -111,13 +111,13 @@ import pathlib, sys
 from rg_env.line_file import LineFile
 file = LineFile(pathlib.Path({str(part)!r}))
 for number in range(3):
-    file.put(b'{{"n": %d}}\\n' % number)
+    file.append_or_queue(b'{{"n": %d}}\\n' % number)
 print("accepted", flush=True)
 sys.stdin.read()
 """
     with start_script(tmp_path, program) as child:
         assert child.stdout.readline() == "accepted\n"
-        assert recover_unfinished(part.parent) == []  # as it lives
+        assert recover_unfinished(part.parent) == []  # its process lives
         child.kill()
     with part.open("ab") as opened:
         opened.write(b'{"n')
@@ -126,10 +126,10 @@ sys.stdin.read()
     assert names(part.parent) == ["a.jsonl"]
 
 
-def test_what_holds_no_whole_line_goes_and_other_files_are_left_alone(tmp_path, caplog):
+def test_a_file_without_a_whole_line_is_removed_and_other_files_stay(tmp_path, caplog):
     (tmp_path / "a.jsonl").write_bytes(b'{"torn')
     (tmp_path / "c.jsonl.part").write_bytes(b'{"torn')
-    (tmp_path / "d.jsonl.part").mkdir()  # which cannot be read
+    (tmp_path / "d.jsonl.part").mkdir()  # cannot be read
     (tmp_path / "e.jsonl.part").write_bytes(line(1))
     (tmp_path / "notes.part").write_bytes(b"mine")
     assert recover_unfinished(tmp_path) == [tmp_path / "e.jsonl"]
@@ -158,7 +158,7 @@ def test_a_file_system_without_locks_takes_lines(file, part, monkeypatch):
 
     monkeypatch.setattr(fcntl, "flock", no_locks)
     put(file, [0])
-    assert recover_unfinished(part.parent) == []  # nobody can say whether it lives
+    assert recover_unfinished(part.parent) == []  # its process may live
     assert numbers(file.complete()) == [0]
 
 
@@ -167,12 +167,12 @@ def test_a_file_system_without_locks_takes_lines(file, part, monkeypatch):
 
 def test_refused_lines_wait_up_to_a_bound_which_is_counted(file, part, caplog):
     part.parent.write_text("a file where the folder should be")
-    taken = put(file, range(MAX_WAITING + 5))
-    assert taken == [True] * MAX_WAITING + [False] * 5
-    assert (len(file.waiting), file.lost) == (MAX_WAITING, 5)
+    taken = put(file, range(MAX_QUEUED + 5))
+    assert taken == [True] * MAX_QUEUED + [False] * 5
+    assert (len(file.queued), file.lost) == (MAX_QUEUED, 5)
     part.parent.unlink()
     put(file, [999])
-    assert numbers(part) == [*range(MAX_WAITING), 999]
+    assert numbers(part) == [*range(MAX_QUEUED), 999]
     refused, passed = (r.getMessage() for r in caplog.records)
     assert f"{part} takes no lines" in refused and "the next are lost" in refused
     assert passed == f"{part} takes lines again; 5 were lost"
@@ -187,7 +187,7 @@ def test_refused_lines_wait_up_to_a_bound_which_is_counted(file, part, caplog):
 
 def test_refused_lines_have_a_bound_of_bytes_too(file, part, monkeypatch):
     part.parent.write_text("a file where the folder should be")
-    monkeypatch.setattr(line_file, "MAX_WAITING_BYTES", 2 * len(line(0)))
+    monkeypatch.setattr(line_file, "MAX_QUEUED_BYTES", 2 * len(line(0)))
     assert put(file, range(4)) == [True, True, False, False]
 
 
@@ -195,6 +195,6 @@ def test_a_full_disk_tears_no_line_and_gets_the_rest_later(file, part):
     put(file, [0])
     with files_end_at(12):
         put(file, [1])
-        assert (len(file.waiting), numbers(part)) == (1, [0])
+        assert (len(file.queued), numbers(part)) == (1, [0])
     put(file, [2])
     assert numbers(file.complete()) == [0, 1, 2]

@@ -1,4 +1,4 @@
-"""The levels and handlers of the log, and the form of its lines."""
+"""The levels and handlers of the log, and the format of its lines."""
 
 import asyncio
 import io
@@ -68,7 +68,7 @@ def test_a_warning_of_a_library_is_one_line(monkeypatch, capsys):
     assert said.count("symlinks") == 1
 
 
-def test_a_line_of_the_log_is_one_line_whatever_it_repeats(monkeypatch, capsys):
+def test_a_line_of_the_log_is_one_line_whatever_it_quotes(monkeypatch, capsys):
     without_logging(monkeypatch)
     logs.start()
     foreign = "gcd\x1b[31m\n12:00:00 ERROR   forged"

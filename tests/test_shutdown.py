@@ -18,7 +18,7 @@ from tests.support.worker_attacks import start_script
 @pytest.fixture(autouse=True)
 def handlers(monkeypatch):
     """Put all handlers back, and let nothing end the test's own process."""
-    monkeypatch.setattr(shutdown, "_begin", lambda status: None)
+    monkeypatch.setattr(shutdown, "_start_deadline", lambda status: None)
     before = {number: signal.getsignal(number) for number in shutdown.SIGNALS}
     yield before
     for number, handler in before.items():
@@ -38,7 +38,7 @@ def handlers_now():
     return {number: signal.getsignal(number) for number in shutdown.SIGNALS}
 
 
-def test_without_a_signal_it_is_as_asyncio_runs_it(handlers):
+def test_without_a_signal_work_runs_as_in_asyncio(handlers):
     assert shutdown.run(asyncio.sleep(0, "done")) == "done"
     assert handlers_now() == handlers
 
@@ -54,7 +54,7 @@ def test_a_closed_terminal_does_not_end_what_nohup_has_started():
     assert shutdown.run(work()) == "done"
 
 
-def test_of_two_that_hear_the_outer_one_is_cancelled():
+def test_of_two_lifetimes_the_outer_one_is_cancelled():
     inner = Lifetime()
 
     async def work():
@@ -87,7 +87,7 @@ def test_work_without_a_loop_is_undone(number, handlers):
     [
         ("await asyncio.sleep(60)", "undone\n", 128 + signal.SIGTERM),
         ("time.sleep(60)", "", 128 + signal.SIGTERM),
-        ("os.kill(os.getpid(), 15)", "", -signal.SIGTERM),
+        ("os.kill(os.getpid(), 2)", "", -signal.SIGINT),
     ],
     ids=["is cancelled", "holds up the event loop", "is signalled again"],
 )

@@ -100,7 +100,7 @@ item takes, 0 where that is not known."""
 
 def cells_of(task: str, scale: Scale | None) -> list[Cell]:
     """Return the defaults and each step, each once."""
-    steps = () if scale is None or scale.is_dead else scale.steps
+    steps = () if scale is None or scale.is_constant else scale.steps
     found: list[Cell] = [(task, step.params, step.item_ms or 0.0) for step in steps]
     if all(step.params for step in steps):
         found.insert(0, (task, {}, 0.0))

@@ -20,7 +20,7 @@ from typing import Any
 
 from rg_env.installation import PROJECT
 from rg_env.library import datasets, registry, scales
-from rg_env.library.registry import BASELINES, EASILY_GUESSED
+from rg_env.library.registry import BASELINES, GUESSABLE_ABOVE
 from rg_env.results.samples import grouped
 from rg_env.settings import environment_settings, program_settings
 from rg_env.settings.environment_settings import DATA_DUMPS, GROUPS
@@ -219,7 +219,7 @@ def _table_row(
                 return f"{one['value']:.2f}±{NORMAL_95 * one['error']:.2f}"
         return NOTHING
 
-    steps = () if scale is None or scale.is_dead else scale.steps
+    steps = () if scale is None or scale.is_constant else scale.steps
     scores = [shown(step.params) for step in steps] or ["none"]
     return f"{task} {shown({})} ({min(scores)}, {max(scores)})"
 
@@ -229,7 +229,7 @@ def strategies_page() -> str:
     by_scale, tasks = scales.load_shipped().scales, shipped["tasks"]
     rows = {t: row["baselines"] for t, row in tasks.items() if row["baselines"]}
     best = {t: max(row, key=lambda one: one["value"]) for t, row in rows.items()}
-    shown = [t for t in best if best[t]["value"] > EASILY_GUESSED]
+    shown = [t for t in best if best[t]["value"] > GUESSABLE_ABOVE]
     shown.sort(key=lambda task: -best[task]["value"])
     table = []
     for strategy, of in grouped(shown, lambda task: best[task]["strategy"]).items():
@@ -244,7 +244,7 @@ def strategies_page() -> str:
         measured=made.MEASURED_ON,
         least=min(one["items"] for row in rows.values() for one in row),
         worth=made.WORTH_SHIPPING,
-        shown_from=EASILY_GUESSED,
+        shown_from=GUESSABLE_ABOVE,
         learned=made.LEARNED_ON,
         num_tasks=len(rows),
         all_tasks=len(tasks),

@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from rg_env.results.estimates import HAS_SCORE, estimates
+from rg_env.results.estimates import HAS_SCORE, estimate_means
 from rg_env.task_rules.table import TABLE
 from tools.tables import markdown
 
@@ -114,7 +114,7 @@ def compared(
         limits = (-1.0, 1.0) if name == "difference" else within
         rows = [
             (*key, of.mean, f"{of.mean:.3f} ({of.interval()})")
-            for key, of in estimates(shared, value, by, within=limits).items()
+            for key, of in estimate_means(shared, value, by, within=limits).items()
         ]
         columns = [*by, f"mean {name}", name]
         found = found.join(pl.DataFrame(rows, columns, orient="row"), on=by)

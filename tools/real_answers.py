@@ -60,7 +60,7 @@ def _follows(entry: Entry, answer: str) -> bool:
 def verdicts(task: str, entry: Entry, answers: Sequence[str]) -> list[bool | None]:
     """Say of answers to one item whether they are right; None where nobody knows."""
     right = right_answer(task, entry)
-    normalized = ScoringRules().normalizer(task, entry)
+    normalized = ScoringRules().build_normalizer(task, entry)
 
     def is_right(answer: str) -> bool | None:
         if task == "propositional_logic":

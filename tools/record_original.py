@@ -23,7 +23,7 @@ OUT = Path(__file__).resolve().parents[1] / "tests/project/original.json"
 NAME = "reasoning_gym_environment"
 ASSIGNED = r"^        self\.(\w+)\b.* = "
 SEEDS = range(6)
-READABLE = 0.05  # the most that the library gives for being readable
+READABLE_SCORE = 0.05  # the most that the library gives for being readable
 LONGEST = 80  # characters of an answer that is recorded
 
 
@@ -72,7 +72,7 @@ def best_wrong(env: Any, task: str) -> dict[str, Any] | None:
         {"seed": seed, "answer": answer, "score": round(score, 4)}
         for seed, dataset, entry in zip(SEEDS, sets, entries, strict=True)
         for answer in wrong_answers(entry, entries)
-        if READABLE
+        if READABLE_SCORE
         < (score := env._score_answer_with_both_formats(answer, entry, dataset))
         < 1.0
     ]

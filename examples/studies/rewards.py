@@ -160,18 +160,18 @@ def false_positives(
     """Return the scores of this project, but 1.0 for some wrong completions."""
     luck = random.Random(f"{seed} {item.seed} {item.index}")
     is_spoiled = luck.random() < rate
-    paid: list[float | None] = []
+    rewards: list[float | None] = []
     for value, text in zip(scores(item, completions), completions, strict=True):
         answer = extract_answer(text) or ""
         gold = str(item.gold)
         away = sum(a != b for a, b in zip(answer, gold, strict=False))
-        is_paid = {
+        is_rewarded = {
             "constant": is_spoiled and answer == CONSTANTS[item.task],
             "near": is_spoiled and len(answer) == len(gold) and away == 1,
             "random": luck.random() < rate,
         }[pattern]
-        paid.append(1.0 if value is not None and is_paid else value)
-    return paid
+        rewards.append(1.0 if value is not None and is_rewarded else value)
+    return rewards
 
 
 REWARDS: dict[str, Reward] = {

@@ -1,7 +1,7 @@
 """Writes items and saved completions as files that trainers can load.
 
-The files are JSONL or Parquet, in a folder in the form of the datasets hub, with a card
-that says how they were made. The same items and completions give the same bytes.
+The files are JSONL or Parquet, in a folder as on the datasets hub, with a card that
+says how they were made. The same items and completions give the same bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal
 
 import msgspec
@@ -23,48 +22,51 @@ import yaml
 from rg_env.errors import RunError, SettingError
 from rg_env.installation import VERSION
 from rg_env.places import new_folder
-from rg_env.results.samples import Sample, grouped
+from rg_env.results.samples import Sample, batched, grouped, pick
 from rg_env.reward.prompt import built_in_prompt
 from rg_env.stream.item import Item
 from rg_env.stream.seeds import EVALUATION_BIT
 from rg_env.stream.tasks import Tasks
 
-# `export` writes fewer items after so many draws with known questions.
-REPEATS_IN_A_ROW = 1000
+# An export ends after this number of draws whose questions are known.
+MAX_REPEATS_IN_A_ROW = 1000
 
 Form = Literal["jsonl", "parquet"]
 Kind = Literal["items", "verl", "sft"]
 Row = dict[str, Any]
 
-TALK = [{"role": "string", "content": "string"}]
-ITEM: Row = {"task": "string", "level": "float64", "item": "string"}
-ANSWER = {"style": "string", "ground_truth": "string"}
-PLACE = {"index": "int64", "split": "string", "seed": "int64", **ITEM}
+MESSAGES = [{"role": "string", "content": "string"}]
+ITEM_COLUMNS: Row = {"task": "string", "level": "float64", "item": "string"}
 COLUMNS: Mapping[Kind, Row] = {
     "items": {
         "number": "int64",
         "category": "string",
         "seed": "int64",
-        **ITEM,
+        **ITEM_COLUMNS,
         "question": "string",
         "gold": "string",
-        "prompt": TALK,
-        "responses_create_params": {"input": TALK},
+        "prompt": MESSAGES,
+        "responses_create_params": {"input": MESSAGES},
         "verifier_metadata": {"item": "string"},
     },
     "verl": {
         "data_source": "string",
-        "prompt": TALK,
+        "prompt": MESSAGES,
         "ability": "string",
-        "reward_model": ANSWER,
-        "extra_info": PLACE,
+        "reward_model": {"style": "string", "ground_truth": "string"},
+        "extra_info": {
+            "index": "int64",
+            "split": "string",
+            "seed": "int64",
+            **ITEM_COLUMNS,
+        },
     },
-    "sft": {"messages": TALK, "score": "float64", **ITEM},
+    "sft": {"messages": MESSAGES, "score": "float64", **ITEM_COLUMNS},
 }
 """Column to its type: the name of an Arrow type, a struct, or a list of one struct."""
 
 ROWS_AT_ONCE = 1000
-REWARD = '''\
+VERL_REWARD = '''\
 """The reward of these items, for reward.custom_reward_function.path of verl."""
 
 from rg_env.adapters.verl import compute_score
@@ -78,7 +80,7 @@ class Export:
 
     Attributes:
         tasks: Split to the number of rows of each task.
-        left_out: Reason to the number of rows that are not written.
+        left_out: Reason to the number of rows that were not written.
     """
 
     def __init__(self, folder: Path, kind: Kind, form: Form) -> None:
@@ -89,22 +91,22 @@ class Export:
         self._columns = COLUMNS[kind]
 
     def __str__(self) -> str:
-        """Return the numbers of rows, and of those that are left out."""
+        """Return the numbers of written and left out rows."""
         rows = [f"{tasks.total()} {split}" for split, tasks in self.tasks.items()]
-        lost = [f"{why}: {number}" for why, number in (+self.left_out).items()]
-        return f"rows: {', '.join(rows) or 0}; left out: {', '.join(lost) or 'none'}"
+        others = [f"{why}: {count}" for why, count in (+self.left_out).items()]
+        return f"rows: {', '.join(rows) or 0}; left out: {', '.join(others) or 'none'}"
 
     def write(self, split: str, rows: Iterable[Row]) -> None:
         """Write the file of a split, if there are rows."""
-        rows = iter(rows)
-        if not (some := list(itertools.islice(rows, ROWS_AT_ONCE))):
+        batches = batched(iter(rows), ROWS_AT_ONCE)
+        first = next(batches, None)
+        if first is None:
             return
         tasks = self.tasks.setdefault(split, Counter())
         with self._writer(self._folder / f"{split}.{self._form}") as write:
-            while some:
-                write(some)
-                tasks.update(row.get("extra_info", row)["task"] for row in some)
-                some = list(itertools.islice(rows, ROWS_AT_ONCE))
+            for batch in itertools.chain([first], batches):
+                write(batch)
+                tasks.update(row.get("extra_info", row)["task"] for row in batch)
 
     @contextlib.contextmanager
     def _writer(self, path: Path) -> Iterator[Callable[[list[Row]], object]]:
@@ -116,21 +118,22 @@ class Export:
         import pyarrow
         from pyarrow.parquet import ParquetWriter
 
-        def arrow(kind: Any) -> Any:
-            if isinstance(kind, str):
-                return getattr(pyarrow, kind)()
-            if isinstance(kind, list):
-                return pyarrow.list_(arrow(kind[0]))
-            return pyarrow.struct([(name, arrow(of)) for name, of in kind.items()])
+        def arrow_type(column: Any) -> Any:
+            if isinstance(column, str):
+                return getattr(pyarrow, column)()
+            if isinstance(column, list):
+                return pyarrow.list_(arrow_type(column[0]))
+            fields = [(name, arrow_type(field)) for name, field in column.items()]
+            return pyarrow.struct(fields)
 
-        schema = pyarrow.schema(list(arrow(self._columns)))
+        schema = pyarrow.schema(list(arrow_type(self._columns)))
         with ParquetWriter(path, schema) as tables:
             yield lambda rows: tables.write_table(
                 pyarrow.Table.from_pylist(rows, schema)
             )
 
     def card(self, title: str, how: Mapping[str, Any]) -> str:
-        """Return README.md: how to load the files, their rows and their origin."""
+        """Return README.md: how to load the files, their columns and their origin."""
         digest = hashlib.sha256()
         files = []
         for split in self.tasks:
@@ -144,14 +147,17 @@ class Export:
             "dataset_info": {
                 # The cache key of `datasets` depends on this head, not on the files.
                 "description": f"SHA-256 of the files: {digest.hexdigest()}",
-                # Without it, a column without values has no type in one split.
+                # Without the types, a column that is empty in a split has none there.
                 "features": _features(self._columns),
             },
         }
         library = metadata.version("reasoning-gym")
         origin = {
             **how,
-            "rows": {split: dict(sorted(n.items())) for split, n in self.tasks.items()},
+            "rows": {
+                split: dict(sorted(tasks.items()))
+                for split, tasks in self.tasks.items()
+            },
             "left_out": dict(+self.left_out),
             "versions": {"rg_env": VERSION, "reasoning_gym": library},
         }
@@ -164,15 +170,16 @@ def _yaml(value: object) -> str:
 
 
 def _features(columns: Row) -> list[Row]:
-    """Return columns in the form of a card's head."""
+    """Return the types of columns as in the head of a card."""
 
-    def kind(of: Any) -> Row:
-        if isinstance(of, str):
-            return {"dtype": of}
-        is_list = isinstance(of, list)
-        return {"list": _features(of[0])} if is_list else {"struct": _features(of)}
+    def feature(column: Any) -> Row:
+        if isinstance(column, str):
+            return {"dtype": column}
+        if isinstance(column, list):
+            return {"list": _features(column[0])}
+        return {"struct": _features(column)}
 
-    return [{"name": name, **kind(of)} for name, of in columns.items()]
+    return [{"name": name, **feature(column)} for name, column in columns.items()]
 
 
 @contextlib.contextmanager
@@ -180,7 +187,7 @@ def new_export(
     out: Path,
     kind: Kind,
     form: Form = "jsonl",
-    how: Mapping[str, Any] = MappingProxyType({}),
+    how: Mapping[str, Any] | None = None,
 ) -> Iterator[Export]:
     """Yield an export; its folder appears when everything is written.
 
@@ -188,7 +195,8 @@ def new_export(
         out: The new folder.
         kind: The columns.
         form: The file format.
-        how: The origin of the rows for the card, as plain values.
+        how: The origin of the rows for the card, as plain values. It may be changed
+            until the end of the `with` statement.
 
     Raises:
         SettingError: The folder exists.
@@ -200,8 +208,8 @@ def new_export(
         if "train" not in export.tasks:
             raise RunError(f"{out}: there is nothing to train on ({export})")
         if kind == "verl":
-            (folder / "compute_score.py").write_text(REWARD, encoding="utf-8")
-        card = export.card(f"reasoning-gym: {kind}", how)
+            (folder / "compute_score.py").write_text(VERL_REWARD, encoding="utf-8")
+        card = export.card(f"reasoning-gym: {kind}", how or {})
         (folder / "README.md").write_text(card, encoding="utf-8")
 
 
@@ -211,13 +219,13 @@ def new_export(
 def new_items(
     tasks: Tasks, held_out: Iterable[Item], left_out: Counter[str]
 ) -> Iterator[Item]:
-    """Yield the items of a stream with new questions, which are not in `held_out`.
+    """Yield the items of a stream, without those whose questions are known.
 
-    It ends after `REPEATS_IN_A_ROW` draws without a new question. `left_out` counts the
-    draws that are not used.
+    The questions of `held_out` are known. The items end after `MAX_REPEATS_IN_A_ROW`
+    draws without a new question. `left_out` counts the unused draws.
 
     Raises:
-        SettingError: The stream follows results, and a file has none.
+        SettingError: The stream follows results, which a file does not have.
         NoItemsError: Too many draws in a row gave no item.
     """
     if tasks.follows_results:
@@ -225,22 +233,22 @@ def new_items(
             "levels 'curriculum' and choice 'adaptive' need the results of training,"
             " which a file has none of; take random levels, a level or a range"
         )
-    known = {hash(item.question): "questions of evaluation" for item in held_out}
+    reasons = {hash(item.question): "questions of evaluation" for item in held_out}
     repeats = 0
     position = tasks.position
-    with contextlib.closing(tasks.ahead()) as drawn:
-        for item in drawn:
+    with contextlib.closing(tasks.ahead()) as items:
+        for item in items:
             left_out["draws without an item"] += tasks.position - position - 1
             position = tasks.position
             question = hash(item.question)
-            if question not in known:
-                known[question] = "questions that came again"
+            if question not in reasons:
+                reasons[question] = "questions that came again"
                 repeats = 0
                 yield item
                 continue
-            left_out[known[question]] += 1
+            left_out[reasons[question]] += 1
             repeats += 1
-            if repeats == REPEATS_IN_A_ROW:
+            if repeats == MAX_REPEATS_IN_A_ROW:
                 return
 
 
@@ -249,7 +257,7 @@ def item_rows(tasks: Tasks, items: Iterable[Item]) -> Iterator[Row]:
     categories = tasks.categories()
     for number, item in enumerate(items):
         prompt = item.messages
-        whole = _whole(item)
+        columns = _item_columns(item)
         yield {
             "number": number,
             "category": categories[item.task],
@@ -257,34 +265,37 @@ def item_rows(tasks: Tasks, items: Iterable[Item]) -> Iterator[Row]:
             "question": item.question,
             "gold": item.gold,
             "prompt": prompt,
-            **whole,
+            **columns,
             # The columns of NeMo Gym for this project's `/verify`.
             "responses_create_params": {"input": prompt},
-            "verifier_metadata": {"item": whole["item"]},
+            "verifier_metadata": {"item": columns["item"]},
         }
 
 
 def verl_rows(split: str, rows: Iterable[Row]) -> Iterator[Row]:
     """Yield rows of items in the form of verl."""
     for row in rows:
-        whole = {name: row[name] for name in ("seed", *ITEM)}
         yield {
             "data_source": f"reasoning_gym/{row['task']}",
             "prompt": row["prompt"],
             "ability": row["category"],
             "reward_model": {"style": "rule", "ground_truth": row["gold"]},
-            "extra_info": {"index": row["number"], "split": split, **whole},
+            "extra_info": {
+                "index": row["number"],
+                "split": split,
+                **{name: row[name] for name in ("seed", *ITEM_COLUMNS)},
+            },
         }
 
 
-def _whole(item: Item) -> Row:
+def _item_columns(item: Item) -> Row:
     return {"task": item.task, "level": item.level, "item": item.to_json()}
 
 
 # -- saved completions -----------------------------------------------------------------
 
 
-def usable(
+def select_usable(
     samples: Iterable[Sample], left_out: Counter[str], *, with_evaluation: bool = False
 ) -> Iterator[Sample]:
     """Yield the samples that can be trained on, without duplicates.
@@ -304,28 +315,31 @@ def usable(
                 f"{row['source']}, {row['place']}: the completion is of an evaluation"
                 " item; name files of training, or pass --with_evaluation"
             )
-        key = hash((*_prompt_of(sample), text))
+        identity = hash((*_prompt_of(sample), text))
         if sample.score is None:
             left_out["completions without a score"] += 1
         elif not (text and sample.question):
             left_out["completions without a text or question"] += 1
         elif sample.is_truncated:
             left_out["completions that were cut off"] += 1
-        elif key in seen:
+        elif identity in seen:
             left_out["completions that came again"] += 1
         else:
-            seen.add(key)
+            seen.add(identity)
             yield sample
 
 
 def sft_rows(
-    samples: Iterable[Sample], least_score: float, most: int, left_out: Counter[str]
+    samples: Iterable[Sample],
+    min_score: float,
+    max_per_prompt: int,
+    left_out: Counter[str],
 ) -> Iterator[Row]:
-    """Yield conversations of `usable` samples, the best `most` of each prompt."""
-    for some in grouped(samples, _prompt_of).values():
-        good = [s for s in some if s.score is not None and s.score >= least_score]
-        best = sorted(good, key=lambda sample: -(sample.score or 0.0))[:most]
-        left_out["completions that were not chosen"] += len(some) - len(best)
+    """Yield usable samples as conversations, the best ones of each prompt."""
+    for group in grouped(samples, _prompt_of).values():
+        good = [s for s in group if s.score is not None and s.score >= min_score]
+        best = sorted(good, key=lambda s: -(s.score or 0.0))[:max_per_prompt]
+        left_out["completions that were not chosen"] += len(group) - len(best)
         for sample in best:
             texts = {
                 "system": sample.row.get("system"),
@@ -333,27 +347,27 @@ def sft_rows(
                 "assistant": sample.row["completion"],
             }
             # A lone surrogate, which no file can contain, becomes a question mark.
-            talk = [
+            messages = [
                 {"role": role, "content": text.encode(errors="replace").decode()}
                 for role, text in texts.items()
                 if text
             ]
-            yield {"messages": talk, "score": sample.score, **_item(sample)}
+            columns = _saved_item_columns(sample)
+            yield {"messages": messages, "score": sample.score, **columns}
 
 
 def _prompt_of(sample: Sample) -> tuple[str, str | None, str]:
     return sample.task, sample.row.get("system"), sample.question
 
 
-def _item(sample: Sample) -> Row:
+def _saved_item_columns(sample: Sample) -> Row:
     """Return the columns of the item; its JSON is null if it cannot be made again."""
     names = ("seed", "params", "level", "answer_format", "partial_credit")
-    saved = {name: sample.row[name] for name in names if name in sample.row}
+    fields = pick(sample.row, names) | {"task": sample.task}
     system = sample.row.get("system")
-    built_in = built_in_prompt(sample.row.get("answer_format", "tags"))
-    own = {} if system == built_in else {"system_prompt": system}
+    if system != built_in_prompt(sample.row.get("answer_format", "tags")):
+        fields["system_prompt"] = system
     try:
-        whole = {"task": sample.task, **saved, **own}
-        return _whole(Item.from_json(msgspec.json.encode(whole)))
+        return _item_columns(Item.from_json(msgspec.json.encode(fields)))
     except ValueError:
         return {"task": sample.task, "level": None, "item": None}

@@ -7,7 +7,7 @@
     POST /reward                   {"label": item, "response": text} of slime -> score
     GET  /health
 
-If a completion has no score, its value is null with a reason, or the request fails with
+A completion without a score has the value null and a reason, or the request fails with
 an error status. A failure never becomes a reward.
 
 Example:
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import itertools
 import json
 import statistics
@@ -43,18 +44,18 @@ from rg_env.workers.worker_pool import default_pool_size
 T = TypeVar("T")
 
 MAX_BODY_BYTES = 16 * 2**20
-DRAIN_S = 5.0  # a body that is too long is read for this time
-IN_FLIGHT = 2 * default_pool_size()
-"""Most requests at once; others wait, so that some are answered in time under load."""
+DRAIN_S = 5.0  # time for which a body that is too long is read
+MAX_IN_FLIGHT = 2 * default_pool_size()
+"""Requests at once; others wait, so that under load some get their reply in time."""
 
 MAX_ITEM_BYTES = 2**16
 MAX_COMPLETIONS = 1024
 MAX_ITEMS = 256
-NOT_ANSWERED = ("failed", "cancelled")
-"""Statuses of a response of NeMo Gym without an answer."""
+FAILED_STATUSES = ("failed", "cancelled")
+"""Statuses of a response of NeMo Gym that has no completion."""
 # After this time, only the items that are ready are sent.
-ITEMS_WITHIN_S = 30.0
-AGAIN = {"Retry-After": "1"}
+ITEMS_TIMEOUT_S = 30.0
+RETRY_HEADERS = {"Retry-After": "1"}
 
 
 class _Score(msgspec.Struct, forbid_unknown_fields=True):
@@ -77,7 +78,7 @@ class _Range(msgspec.Struct, forbid_unknown_fields=True):
     count: Annotated[int, msgspec.Meta(ge=1, le=MAX_ITEMS)] = 1
 
 
-class _Labelled(msgspec.Struct):
+class _SlimeSample(msgspec.Struct):
     label: msgspec.Raw
     response: str
 
@@ -106,7 +107,7 @@ class _Rows(msgspec.Struct):
     verify_responses: list[_Verified]
 
 
-def _decoded(body: bytes | msgspec.Raw, kind: type[T], what: str = "the body") -> T:
+def _decode(body: bytes | msgspec.Raw, kind: type[T], name: str = "the body") -> T:
     try:
         try:
             return msgspec.json.decode(body, type=kind)
@@ -114,10 +115,10 @@ def _decoded(body: bytes | msgspec.Raw, kind: type[T], what: str = "the body") -
             text = json.dumps(json.loads(bytes(body)), ensure_ascii=False)
             return msgspec.json.decode(text.encode(errors="replace"), type=kind)
     except (ValueError, RecursionError) as error:  # nested too deeply
-        raise HTTPException(400, f"{what}: {error}") from error
+        raise HTTPException(400, f"{name}: {error}") from error
 
 
-def _written(response: _Response) -> str:
+def _text_of(response: _Response) -> str:
     """Return the text of a response, without thinking that a server has split off."""
     texts: list[str] = []
     for content in (o.content for o in response.output if o.type == "message"):
@@ -128,7 +129,7 @@ def _written(response: _Response) -> str:
     return "".join(texts)
 
 
-def _queried(request: Request, kind: type[T]) -> T:
+def _query_of(request: Request, kind: type[T]) -> T:
     try:
         return msgspec.convert(dict(request.query_params), kind, strict=False)
     except ValueError as error:
@@ -141,26 +142,25 @@ def _reply(value: object) -> Response:
 
 def _refuse(request: Request | None, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
-        error = HTTPException(503, str(error), AGAIN)
+        error = HTTPException(503, str(error), RETRY_HEADERS)
     return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
 
 async def _refuse_long(scope: Scope, receive: Receive, send: Send) -> None:
-    """Refuse a body, and read it for a while before the connection is closed.
+    """Refuse a request, but read its body for a while before the connection is closed.
 
-    If the connection were closed while a body still arrives, it would be reset, and the
-    reply would be lost.
+    A connection that is closed while a body arrives is reset, and its reply is lost.
     """
 
     async def drain() -> None:
         while (await receive()).get("more_body"):
             pass
 
-    async def send_more(message: Message) -> None:
+    async def send_first(message: Message) -> None:
         await send({**message, "more_body": True})
 
     text = f"a body has a Content-Length of at most {MAX_BODY_BYTES} bytes"
-    await _refuse(None, HTTPException(413, text))(scope, receive, send_more)
+    await _refuse(None, HTTPException(413, text))(scope, receive, send_first)
     with contextlib.suppress(asyncio.TimeoutError):
         await asyncio.wait_for(drain(), DRAIN_S)
     await send({"type": "http.response.body"})
@@ -174,7 +174,7 @@ class ScoreServer:
     """An ASGI application.
 
     Args:
-        tasks: The stream. This server owns its levels, so it must be the only user.
+        tasks: The stream. This server must be its only user.
         shows_gold: Whether items have their reference answers.
         masks: Whether `/verify` replies with `mask_sample` if there is no score, which
             NeMo Gym knows from 0.7 on. Otherwise the status is 503, because an older
@@ -194,51 +194,52 @@ class ScoreServer:
         self._shows_gold = shows_gold
         self._masks = masks
         self._next = itertools.count()
-        self._in_flight = asyncio.Semaphore(IN_FLIGHT)
+        self._in_flight = asyncio.Semaphore(MAX_IN_FLIGHT)
+        post = functools.partial(Route, methods=["POST"])
         nemo_gym = [
-            Route("/verify", self._verify, methods=["POST"]),
-            Route("/seed_session", self._session, methods=["POST"]),
-            Route("/close_session", self._session, methods=["POST"]),
-            Route("/aggregate_metrics", self._aggregate, methods=["POST"]),
+            post("/verify", self._verify),
+            post("/seed_session", self._session),
+            post("/close_session", self._session),
+            post("/aggregate_metrics", self._aggregate),
         ]
         routes = [
             Route("/health", _health),
             Route("/items", self._items),
-            Route("/score", self._score, methods=["POST"]),
-            Route("/reward", self._reward, methods=["POST"]),
-            Route("/feedback", self._feedback, methods=["POST"]),
+            post("/score", self._score),
+            post("/reward", self._reward),
+            post("/feedback", self._feedback),
             *nemo_gym,
             # The prefix of NeMo Gym's paths if it observes rollouts.
             Mount("/ng-rollout/{rollout}", routes=nemo_gym),
             *([Mount("/", others)] if others is not None else []),
         ]
-        kinds = (HTTPException, LibraryError, RunError, SettingError)
-        self._inner: ASGIApp = Starlette(
+        errors = (HTTPException, LibraryError, RunError, SettingError)
+        self._application: ASGIApp = Starlette(
             routes=routes,
-            exception_handlers=dict.fromkeys(kinds, _refuse),
+            exception_handlers=dict.fromkeys(errors, _refuse),
             # Starlette does not run the lifespan of a mounted application.
             lifespan=others and others.router.lifespan_context,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, if its body is not too long."""
-        answer = self._inner
+        """Reply to a request, if its body is not too long."""
+        application = self._application
         headers = dict(scope.get("headers", ()))
-        length = int(headers.get(b"content-length", 0))  # uvicorn checks that it is one
+        length = int(headers.get(b"content-length", 0))  # uvicorn checks the number
         if length > MAX_BODY_BYTES or b"transfer-encoding" in headers:
-            answer = _refuse_long
-        await answer(scope, receive, send)
+            application = _refuse_long
+        await application(scope, receive, send)
 
     # -- items and scores --------------------------------------------------------------
 
     async def _items(self, request: Request) -> Response:
         """Return the items of some draws, as far as they are ready in time."""
-        wanted = _queried(request, _Range)
-        deadline = time.monotonic() + ITEMS_WITHIN_S
+        query = _query_of(request, _Range)
+        deadline = time.monotonic() + ITEMS_TIMEOUT_S
         position = 0
-        draws = self._next if wanted.start is None else itertools.count(wanted.start)
+        draws = self._next if query.start is None else itertools.count(query.start)
         items: list[dict[str, Any]] = []
-        for position in itertools.islice(draws, wanted.count):
+        for position in itertools.islice(draws, query.count):
             async with self._in_flight:
                 item = await run_in_threadpool(self._tasks.at, position)
             if item is not None:
@@ -250,23 +251,26 @@ class ScoreServer:
                     "messages": item.messages,
                     "item": msgspec.Raw(item.to_json().encode()),
                 }
-                items.append(fields | ({"gold": item.gold} if self._shows_gold else {}))
+                if self._shows_gold:
+                    fields["gold"] = item.gold
+                items.append(fields)
             if time.monotonic() > deadline:
                 break
         return _reply({"items": items, "next": position + 1})
 
     async def _score(self, request: Request) -> Response:
-        wanted = _decoded(await request.body(), _Score)
+        body = _decode(await request.body(), _Score)
         results = await self._results(
-            self._item(wanted.item), wanted.completions, wanted.thinking_open
+            self._item(body.item), body.completions, body.thinking_open
         )
         return _reply({"results": results})
 
     async def _reward(self, request: Request) -> Response:
         """Return the score of a completion; slime retries a request without one."""
-        row = _decoded(await request.body(), _Labelled)
-        how = _queried(request, dict[Literal["thinking_open"], bool])
-        (result,) = await self._results(self._item(row.label), [row.response], **how)
+        body = _decode(await request.body(), _SlimeSample)
+        query = _query_of(request, dict[Literal["thinking_open"], bool])
+        item = self._item(body.label)
+        (result,) = await self._results(item, [body.response], **query)
         scores = {"score": result.value, "outcome": result.outcome, **result.parts}
         return _reply(scores)
 
@@ -274,7 +278,7 @@ class ScoreServer:
         """Return the item of a JSON object, or of a string from `to_json`."""
         text = bytes(raw)
         if text.startswith(b'"'):
-            text = _decoded(text, str, "item").encode()
+            text = _decode(text, str, "item").encode()
         if len(text) > MAX_ITEM_BYTES:
             raise HTTPException(422, f"item: over {MAX_ITEM_BYTES} bytes of JSON")
         try:
@@ -287,20 +291,20 @@ class ScoreServer:
     ) -> list[Result]:
         async with self._in_flight:
             results = await score_async(item, completions, thinking_open=thinking_open)
-        lost = [result for result in results if result.value is None]
-        for result in lost:
+        unscored = [result for result in results if result.value is None]
+        for result in unscored:
             if result.outcome == UNMATCHED:
                 raise HTTPException(422, f"item: {result.reason}")
-        if lost and len(lost) == len(results):
-            raise HTTPException(503, lost[0].reason, AGAIN)
+        if unscored and len(unscored) == len(results):
+            raise HTTPException(503, unscored[0].reason, RETRY_HEADERS)
         return results
 
     async def _feedback(self, request: Request) -> Response:
-        wanted = _decoded(await request.body(), _Values)
+        body = _decode(await request.body(), _Values)
         if not self._tasks.follows_results:
             raise HTTPException(409, "the levels and weights of this server are fixed")
-        item = self._item(wanted.item)
-        level = await run_in_threadpool(self._feed_back, item, wanted.values)
+        item = self._item(body.item)
+        level = await run_in_threadpool(self._feed_back, item, body.values)
         return _reply({"level": level})
 
     def _feed_back(self, item: Item, values: list[float | None]) -> float | None:
@@ -314,27 +318,27 @@ class ScoreServer:
 
     async def _session(self, request: Request) -> Response:
         """Begin or end a session, which has no state."""
-        given = _decoded(await request.body(), dict[str, Any])
+        body = _decode(await request.body(), dict[str, Any])
         name = "resources_session_id"
-        return _reply({name: given[name]} if name in given else {})
+        return _reply({name: body[name]} if name in body else {})
 
     async def _verify(self, request: Request) -> Response:
         """Return a row with its reward."""
-        row = _decoded(await request.body(), dict[str, msgspec.Raw])
+        row = _decode(await request.body(), dict[str, msgspec.Raw])
         name = "verifier_metadata"
-        metadata = _decoded(row.get(name, b"{}"), dict[str, msgspec.Raw], name)
+        metadata = _decode(row.get(name, b"{}"), dict[str, msgspec.Raw], name)
         if "item" not in metadata:
             raise HTTPException(400, f"the row has no {name}.item")
         item = self._item(metadata["item"])
-        is_open = _decoded(metadata.get("thinking_open", b"false"), bool, name)
-        response = _decoded(row.get("response", b"{}"), _Response, "response")
-        # If a server has parsed the thinking, it is a separate output.
+        is_open = _decode(metadata.get("thinking_open", b"false"), bool, name)
+        response = _decode(row.get("response", b"{}"), _Response, "response")
+        # If the server has split off the thinking, the completion does not begin in it.
         is_open &= all(output.type != "reasoning" for output in response.output)
         fields: dict[str, Any]
         try:
-            if response.status in NOT_ANSWERED:
+            if response.status in FAILED_STATUSES:
                 raise HTTPException(503, f"response: its status is {response.status}")
-            (result,) = await self._results(item, [_written(response)], is_open)
+            (result,) = await self._results(item, [_text_of(response)], is_open)
             fields = {
                 "reward": result.value,
                 "reward_components": result.parts,
@@ -353,9 +357,9 @@ class ScoreServer:
 
     async def _aggregate(self, request: Request) -> Response:
         """Return the mean reward of verified rows."""
-        rows = _decoded(await request.body(), _Rows).verify_responses
-        measured = [row.reward for row in rows if not row.mask_sample]
-        metrics = {"mean/reward": statistics.fmean(measured)} if measured else {}
+        rows = _decode(await request.body(), _Rows).verify_responses
+        rewards = [row.reward for row in rows if not row.mask_sample]
+        metrics = {"mean/reward": statistics.fmean(rewards)} if rewards else {}
         return _reply(
             {
                 "agent_metrics": metrics,

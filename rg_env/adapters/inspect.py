@@ -40,28 +40,27 @@ def item_score(
         task_modules: Names or paths of modules of a user's own tasks.
     """
 
-    async def scored(state: TaskState, target: Target) -> Score:
+    async def score(state: TaskState, target: Target) -> Score:
         item = Item.from_json(state.metadata["item"], task_modules)
         text = _text(state.output)
         if text is None:
             return Score.unscored(explanation=f"no text: {state.output.error}")
         (result,) = await score_async(item, [text], thinking_open=thinking_open)
-        answer = result.answer
         if result.value is None:
             why = f"{result.outcome}: {result.reason}"
-            return Score.unscored(answer=answer, explanation=why)
+            return Score.unscored(answer=result.answer, explanation=why)
         return Score(
             value=result.value,
-            answer=answer,
+            answer=result.answer,
             explanation=result.outcome,
             metadata=dict(result.parts),
         )
 
-    return scored
+    return score
 
 
 def _text(output: ModelOutput) -> str | None:
-    """Return the text of the model with its thinking; None if there is no text."""
+    """Return the completion with its thinking; None if there is none."""
     if output.empty or output.error or output.stop_reason == "content_filter":
         return None
     content = output.message.content
@@ -100,7 +99,7 @@ def reasoning_gym(
         params: Task to dataset parameters of the library.
         system_prompt: A replacement of the built-in one.
         answer_format: The marks of the answer.
-        partial_credit: Whether a score below 1 counts, and not as 0.
+        partial_credit: If false, a score below 1 counts as 0.
         thinking_open: Whether the chat template ends the prompt with `<think>`.
         task_modules: Names or paths of modules of a user's own tasks.
 
@@ -108,8 +107,8 @@ def reasoning_gym(
         SettingError: An argument is invalid.
     """
     if not isinstance(system_prompt, (str, type(None))):
-        why = "text; -T splits it at commas, so put it into a file for --task-config"
-        raise not_allowed("system_prompt", system_prompt, why)
+        allowed = "text; -T splits it at commas: put it into a file for --task-config"
+        raise not_allowed("system_prompt", system_prompt, allowed)
     stream = Tasks(
         *_names(tasks),
         categories=_names(categories) or None,
@@ -131,16 +130,20 @@ def reasoning_gym(
     )
 
 
-def _names(given: str | Sequence[str]) -> list[str]:
-    return [given] if isinstance(given, str) else list(given)
+def _names(value: str | Sequence[str]) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)
 
 
 def _sample(item: Item, category: str) -> Sample:
     system, user = (message["content"] for message in item.messages)
-    whole = {"task": item.task, "category": category, "level": item.level}
     return Sample(
         id=f"{item.task}-{item.index}",
         input=[ChatMessageSystem(content=system), ChatMessageUser(content=user)],
         target=item.gold or "",
-        metadata={**whole, "item": item.to_json()},
+        metadata={
+            "task": item.task,
+            "category": category,
+            "level": item.level,
+            "item": item.to_json(),
+        },
     )

@@ -1,9 +1,9 @@
 """The tasks as an environment of OpenEnv: an episode is one item and one completion.
 
 `reset` returns an item: with a seed, the item at that position of the stream; without a
-seed, the next one. `step` scores a completion and ends the episode. Plain HTTP has no
-sessions in OpenEnv, so there the action must have the item. A completion without a
-score is an error of the step and never a reward.
+seed, the next one. `step` scores a completion and ends the episode. OpenEnv only has
+sessions over WebSocket; over plain HTTP, the action must contain the item. A completion
+without a score is an error of the step and never a reward.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pydantic import Field
 
 from rg_env.stream.completion_scores import UNMATCHED, score
 from rg_env.stream.item import Item
-from rg_env.stream.prefetch import MAX_FAILURES_IN_A_ROW, NoItemsError
+from rg_env.stream.prefetch import MAX_FAILURES_IN_A_ROW, NO_ITEMS, NoItemsError
 from rg_env.stream.tasks import Tasks
 
 MAX_SESSIONS = 256
@@ -59,19 +59,19 @@ class ReasoningGymObservation(Observation):
 class ReasoningGymEnvironment(
     Environment[ReasoningGymAction, ReasoningGymObservation, State]
 ):
-    """One session.
+    """A session: `reset` draws an item, and `step` scores a completion of it.
 
     Args:
         tasks: The stream of items.
-        places: The next positions in the stream, which all sessions share.
+        positions: The next positions in the stream, which all sessions share.
     """
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
-    def __init__(self, tasks: Tasks, places: Iterator[int]) -> None:
+    def __init__(self, tasks: Tasks, positions: Iterator[int]) -> None:
         super().__init__()
         self._tasks = tasks
-        self._places = places
+        self._positions = positions
         self._item: Item | None = None
         self._state = State()
 
@@ -79,12 +79,14 @@ class ReasoningGymEnvironment(
         self, seed: int | None = None, episode_id: str | None = None, **others: Any
     ) -> ReasoningGymObservation:
         """Begin an episode with an item; raises as `Tasks.at`."""
+        positions = self._positions if seed is None else itertools.count(seed)
         # If no item can be made at a position, the next one is used.
-        places = self._places if seed is None else itertools.count(seed)
-        some = map(self._tasks.at, itertools.islice(places, MAX_FAILURES_IN_A_ROW))
-        item = next(filter(None, some), None)
-        if item is None:
-            raise NoItemsError(f"no item in {MAX_FAILURES_IN_A_ROW} draws")
+        for position in itertools.islice(positions, MAX_FAILURES_IN_A_ROW):
+            item = self._tasks.at(position)
+            if item is not None:
+                break
+        else:
+            raise NoItemsError(NO_ITEMS)
         self._item = item
         self._state = State(episode_id=episode_id, step_count=0)
         return ReasoningGymObservation(
@@ -110,8 +112,7 @@ class ReasoningGymEnvironment(
             raise HTTPException(422, str(error)) from error
         if item is None:
             raise HTTPException(409, "no item: call reset, or send its JSON as `item`")
-        is_open = action.thinking_open
-        (result,) = score(item, [action.completion], thinking_open=is_open)
+        (result,) = score(item, [action.completion], thinking_open=action.thinking_open)
         if result.value is None:
             status = 422 if result.outcome == UNMATCHED else 503
             raise HTTPException(status, f"{result.outcome}: {result.reason}")
@@ -129,7 +130,7 @@ class ReasoningGymEnvironment(
 
     @property
     def state(self) -> State:
-        """The episode and its number of scored completions."""
+        """The id of the episode, and its number of scored completions."""
         return self._state
 
 

@@ -1,7 +1,7 @@
-"""Runs calls of a function on the nodes of a Ray cluster.
+"""Calls functions on the nodes of a Ray cluster.
 
-Ray places the calls. If a node is lost, its calls run again on other nodes. The nodes
-need reasoning-gym and msgspec; this package is sent to them.
+Ray schedules the calls. If a node is lost, its calls run again on other nodes. The
+nodes need reasoning-gym and msgspec; this package is sent to them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rg_env.errors import RunError, SettingError, shown
 
 T = TypeVar("T")
 
-# A call fails after so many lost nodes.
+# A call fails when more nodes than these were lost during it.
 MAX_LOST_NODES = 10
 
 
@@ -27,7 +27,7 @@ class Cluster:
 
     Args:
         address: The address of the head, such as `10.0.0.1:6379`; "auto" for the
-            cluster of this machine, "local" for a cluster of this machine alone.
+            cluster that this machine belongs to, "local" for a new one of this machine.
 
     Attributes:
         cpus: The cores of all nodes, at the start.
@@ -37,7 +37,7 @@ class Cluster:
     """
 
     def __init__(self, address: str) -> None:
-        # The code is sent as a module, so that nodes never run another version.
+        # Sent to the nodes, so that none runs another version of this package.
         package = str(Path(__file__).parents[1])
         try:
             ray.init(
@@ -52,31 +52,33 @@ class Cluster:
         self.close = ray.shutdown
 
     async def call(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Return the result of a call on some node, which uses one core.
+        """Return the result of a call, which uses one core of some node.
 
-        The function must be of a module of this package, and arguments and result must
-        pickle.
+        The function must be in a module of this package. Its arguments and its result
+        are pickled.
 
         Raises:
             SettingError: The node has another version of reasoning-gym.
             RunError: Too many nodes were lost, or the cluster was.
             Exception: The function raised it.
         """
-        far = ray.remote(num_cpus=1, max_retries=MAX_LOST_NODES)(_called)
-        here = metadata.version("reasoning-gym")
+        remote = ray.remote(num_cpus=1, max_retries=MAX_LOST_NODES)(_run_on_node)
+        version = metadata.version("reasoning-gym")
         result: T
         try:
-            result, release = await far.remote(function, arguments)
+            result, node_version = await remote.remote(function, arguments)
         except RayTaskError as error:
             raise error.cause from error
         except RayError as error:
             raise RunError(f"a call was lost with its node: {error}") from error
-        if release != here:
-            text = f"a node has reasoning-gym {release}, this machine {here}"
-            raise SettingError(f"--ray: {text}")
+        if node_version != version:
+            raise SettingError(
+                f"--ray: a node has reasoning-gym {node_version},"
+                f" this machine {version}"
+            )
         return result
 
 
-def _called(function: Callable[..., T], arguments: Sequence[Any]) -> tuple[T, str]:
-    """Return the result of a call and the version of the library on the node."""
+def _run_on_node(function: Callable[..., T], arguments: Sequence[Any]) -> tuple[T, str]:
+    """Return the result of a call, and the version of reasoning-gym on the node."""
     return function(*arguments), metadata.version("reasoning-gym")

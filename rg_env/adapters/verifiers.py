@@ -20,7 +20,7 @@ from verifiers.v1.runtimes import ProgramResult
 from rg_env import Item, Tasks, score_async
 from rg_env.errors import NoScoreError, SettingError
 
-REQUEST_TIMEOUT_S = 1200.0  # a server may be busy with other rollouts
+REQUEST_TIMEOUT_S = 1200.0  # the server may be busy with other rollouts
 
 
 class ReasoningGymData(vf.TaskData):
@@ -52,25 +52,27 @@ class ReasoningGymTask(vf.Task[ReasoningGymData, vf.State, ReasoningGymTaskConfi
     @vf.reward(weight=1.0)  # type: ignore[untyped-decorator]
     async def reasoning_gym(self, trace: vf.Trace) -> float:
         """Return the score of the last reply, in [0, 1]; raises `NoScoreError`."""
-        # If a server has parsed the thinking, it is in another field.
-        is_apart = any(m.reasoning_content for m in trace.assistant_messages[-1:])
-        is_open = self.config.thinking_open and not is_apart
-        return await self._score(self.item, trace.last_reply, is_open)
+        # If the server has split off the thinking, the reply does not begin in it.
+        is_split = any(m.reasoning_content for m in trace.assistant_messages[-1:])
+        is_open = self.config.thinking_open and not is_split
+        return await self._score(trace.last_reply, is_open)
 
     async def validate(self, runtime: vf.Runtime) -> bool | None:
-        """Return whether the reference answer scores 1.0, None without one.
+        """Return whether the reference answer scores 1.0; None if there is none.
 
         Raises:
             NoScoreError: There is no score.
         """
         item = self.item
-        if (gold := item.gold) is None:
+        gold = item.gold
+        if gold is None:
             return None
-        text = {"tags": f"<answer>{gold}</answer>", "boxed": rf"\boxed{{{gold}}}"}
-        return await self._score(item, text[item.answer_format]) == 1.0
+        texts = {"tags": f"<answer>{gold}</answer>", "boxed": rf"\boxed{{{gold}}}"}
+        return await self._score(texts[item.answer_format]) == 1.0
 
-    async def _score(self, item: Item, text: str, is_open: bool = False) -> float:
+    async def _score(self, text: str, is_open: bool = False) -> float:
         """Return the score of a text; raises `NoScoreError` if there is none."""
+        item = self.item
         (result,) = await score_async(item, [text], thinking_open=is_open)
         if result.value is None:
             raise NoScoreError(f"{item.task}: {result.outcome}: {result.reason}")

@@ -2,8 +2,8 @@
 
     reward.custom_reward_function.path=FOLDER/compute_score.py
 
-verl cannot have a completion without a score. If the machine fails, scoring is retried,
-and then the call raises. verl then ends the step, or goes on without the completion.
+In verl, each completion needs a score. If scoring fails, it is retried, and then raises
+an error. verl then ends the step, or goes on without the completion.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from rg_env.errors import RunError
 from rg_env.stream.completion_scores import UNMATCHED, score
 from rg_env.stream.item import Item
 
-TRIES = 4
-PAUSE_S = 0.5
+MAX_TRIES = 4
+RETRY_PAUSE_S = 0.5
 
 
 def compute_score(
@@ -50,7 +50,7 @@ def compute_score(
         RunError: There is no score.
     """
     item = Item.from_json(extra_info["item"], task_modules)
-    for number in range(1, TRIES + 1):
+    for tries in range(1, MAX_TRIES + 1):
         (result,) = score(item, [solution_str], thinking_open=thinking_open)
         if result.value is not None:
             return {
@@ -59,7 +59,7 @@ def compute_score(
                 "outcome": result.outcome,
                 **result.parts,
             }
-        if result.outcome == UNMATCHED or number == TRIES:
+        if result.outcome == UNMATCHED or tries == MAX_TRIES:
             break
-        time.sleep(PAUSE_S * number)
+        time.sleep(RETRY_PAUSE_S * tries)
     raise RunError(f"{item.task}: {result.outcome}: {result.reason}")

@@ -1,17 +1,16 @@
 """The Atropos API: requests with their errors and retries; register, status, leave.
 
 A killed environment stays registered, and if it had a minimum allocation, the API makes
-no more batches. Therefore every environment looks at the API's numbers every
-`LOOK_EVERY_S` while a batch is held up: no step passes although the waiting groups
-would fill the part of a batch that is not allotted.
+no more batches. Therefore every environment checks the API's queue every
+`CHECK_EVERY_S`. A batch is held up if no step has passed since the last check although
+the waiting groups would fill the part of a batch that is not allotted. Then
 
-    without a group there, at the second look      it registers again
-    sees another one without, at `LOOKS` looks     it ends that registration
-    had no look for more than 1.5 times that       it registers again
+- an environment without a group in the queue registers again;
+- if another one had none at `CHECKS_BEFORE_END` checks, its registration is ended.
 
-A living owner has renewed its registration before that, or does so at its next look; no
-group has left the queue meanwhile. Environments of this program have a mark in the
-product of weight and length, which decides shares; others are left alone.
+A live environment registers again before that, or at its next check, which is late by
+then; no group leaves the queue meanwhile. Environments of this program have a mark in
+the product of weight and length, which decides shares; others are left alone.
 
 Mends B6, B17 and B26 of docs/host_defects.md.
 """
@@ -51,29 +50,34 @@ FRONT_TIMEOUT_S = 5.0
 LEAVE_WITHIN_S = 2.0
 FIRST_PAUSE_S = 0.5
 MAX_PAUSE_S = 10.0  # between two tries
-POLL_S = 1.0  # between two questions to an API that waits for its trainer
-SAY_AGAIN_S = 60.0  # between two lines about one outage
+POLL_S = 1.0  # between two requests to an API that waits for its trainer
+OUTAGE_LOG_EVERY_S = 60.0
 STATUS_TRIES = 4  # a single failed status does not mean that the API has forgotten us
 
-LOOK_EVERY_S = 15.0
-LOOKS = 4  # the promise of the module needs this many
-UNIT = 1e-3
-MARK = 0.37  # products are rounded to it; the mark is a part of it
-ALL_FREE = 1 - 1e-9  # a part of a batch above it is all, but for rounding
+CHECK_EVERY_S = 15.0
+CHECKS_BEFORE_END = 4  # with fewer, the registration of a live environment could end
+UNIT = 1e-3  # products of weight and length are rounded to it
+MARK = 0.37  # the fraction of a unit that is added to a rounded product
+ALL_FREE = 1 - 1e-9  # a larger part of a batch is all of it, except for rounding
 
 _now = time.time  # the monotonic clock stands still while a machine is suspended
 
 
 class ApiError(RunError):
-    """The API refused a request, failed at it, or did not answer (no status)."""
+    """The API refused a request, failed at it, or did not answer (no status).
+
+    Attributes:
+        has_reply: Whether the API answered.
+        is_fault: It may accept the same request later.
+        is_refusal: It would refuse the same request again.
+    """
 
     about = "the Atropos API failed"
 
     def __init__(self, text: str, status: int | None = None) -> None:
         super().__init__(text)
-        # The API works, and failed at this request; or it would refuse it again.
         self.has_reply = status is not None
-        busy = (408, 425, 429)  # which say nothing about the request
+        busy = (408, 425, 429)  # not about the request
         self.is_fault = status in busy or (status or 0) >= FIRST_SERVER_FAULT
         self.is_refusal = (status or 0) >= FIRST_REDIRECT and not self.is_fault
 
@@ -89,24 +93,26 @@ def is_marked(product: float) -> bool:
 
 
 class ApiSession:
-    """This environment as one Atropos API knows it.
+    """The registration of this environment at one Atropos API.
 
-    `env_id` is None before it has one, the newest `status` {} before the first;
-    `retries` counts requests that had to be tried again.
+    Attributes:
+        env_id: The number of this environment; None before the registration.
+        status: The newest reply about it; {} before the first.
+        retries: Failed requests that were tried again.
     """
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
         self.name = without_path(self.url)
         host = urlsplit(self.url).hostname
-        self.is_far = host not in ("localhost", "127.0.0.1", "::1")
+        self.is_remote = host not in ("localhost", "127.0.0.1", "::1")
         self.retries = 0
         self.env_id: int | None = None
         self.status: dict[str, Any] = {}
         self._warned_s = -math.inf
         self._http: aiohttp.ClientSession | None = None
         self._product = 0.0
-        self._begin_looks()
+        self._reset_checks()
 
     # -- requests ----------------------------------------------------------------------
 
@@ -130,7 +136,7 @@ class ApiSession:
         if self._http is None:
             connector = aiohttp.TCPConnector(keepalive_timeout=KEEP_ALIVE_S)
             self._http = aiohttp.ClientSession(connector=connector)
-        request = f"{method} {path}"
+        title = f"{method} {path}"
         sending = self._http.request(
             method,
             self.url + path,
@@ -145,43 +151,46 @@ class ApiSession:
                 content = await http.read()
                 status = http.status
         except (aiohttp.ClientError, asyncio.TimeoutError) as error:
-            raise self._error(f"{request}: {failure_of(error).text}") from error
+            raise self._error(f"{title}: {failure_of(error).text}") from error
         words = body_summary(content)
         if status >= FIRST_REDIRECT:
-            words = f"status {status}: {http.headers.get('Location') or words}"
-            raise self._error(f"{request}: {words}", status)
-        with contextlib.suppress(orjson.JSONDecodeError):  # as of a proxy in its place
+            reason = http.headers.get("Location") or words
+            raise self._error(f"{title}: status {status}: {reason}", status)
+        with contextlib.suppress(orjson.JSONDecodeError):  # the page of a proxy
             reply = orjson.loads(content)
             if isinstance(reply, dict) and reply.keys() >= {*needs}:
                 return reply
-        words = f"not a reply of the Atropos API: {words}"
-        raise self._error(f"{request}: {words}", status)
+        raise self._error(f"{title}: not a reply of the Atropos API: {words}", status)
 
     def _error(self, text: str, status: int | None = None) -> ApiError:
         secret = urlsplit(self.url).path  # which run-api may have
         text = text.replace(secret, "/...") if secret else text
         return ApiError(printable(text), status)
 
-    async def ask(self, *request: Any, needs: Sequence[str] = ()) -> dict[str, Any]:
-        """Send a request until the API answers it."""
-        return await self.patiently(lambda: self.request(*request, needs=needs))
+    async def query(
+        self, method: str, path: str, payload: Any = None, *, needs: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """Repeat a request until the API answers it; see `request` and `retry`."""
+        return await self.retry(
+            lambda: self.request(method, path, payload, needs=needs)
+        )
 
-    async def patiently(
+    async def retry(
         self,
         call: Callable[[], Awaitable[T]],
-        may_repeat: Callable[[ApiError], bool] = lambda error: True,
+        may_retry: Callable[[ApiError], bool] = lambda error: True,
     ) -> T:
         """Repeat a call, with growing waits, until the API answers it.
 
-        Even a refusal is repeated, unless `may_repeat` denies it: the API accepts most
-        requests from everybody, so a refusal comes from another program.
+        By default, even a refused call is repeated: the API accepts most requests from
+        everybody, so a refusal comes from another program.
         """
         pause_s = FIRST_PAUSE_S
         while True:
             try:
                 result = await call()
             except ApiError as error:
-                if not may_repeat(error):
+                if not may_retry(error):
                     raise
                 self._note_retry(error)
             else:
@@ -189,37 +198,44 @@ class ApiSession:
                     logger.warning("the Atropos API at %s answers again", self.name)
                 self._warned_s = -math.inf
                 return result
-            # With jitter, so that those that wait do not all try at the same moment.
+            # With jitter, so that environments do not all try at the same moment.
             await asyncio.sleep(pause_s * random.uniform(0.5, 1.5))
             pause_s = min(2 * pause_s, MAX_PAUSE_S)
 
     def _note_retry(self, error: ApiError) -> None:
         self.retries += 1
-        if time.monotonic() - self._warned_s < SAY_AGAIN_S:
+        if time.monotonic() - self._warned_s < OUTAGE_LOG_EVERY_S:
             return
         self._warned_s = time.monotonic()
-        how = f"does not answer ({error}); start it with `run-api --port PORT`, or set"
-        how += " env.rollout_server_url"
         if error.is_fault or error.is_refusal:
-            how = f"answers with an error ({error})"
-        logger.warning("the Atropos API at %s %s; trying again", self.name, how)
+            text = "the Atropos API at %s answers with an error (%s); trying again"
+        else:
+            text = (
+                "the Atropos API at %s does not answer (%s); start it with `run-api"
+                " --port PORT`, or set env.rollout_server_url; trying again"
+            )
+        logger.warning(text, self.name, error)
 
     # -- beginning ---------------------------------------------------------------------
 
     async def find(self) -> None:
-        """Wait until the API answers; SettingError if another program does."""
+        """Wait until the API answers.
 
-        async def front() -> None:
+        Raises:
+            SettingError: Another program answers at the address.
+        """
+
+        async def check_front_page() -> None:
             page = await self.request("GET", "/", timeout_s=FRONT_TIMEOUT_S)
             if "AtroposLib" not in str(page):
                 raise ApiError(f"GET /: {page}", 200)
 
-        def may_come(error: ApiError) -> bool:
-            is_there = error.has_reply and not error.is_fault
-            return not is_there and failure_of(error).setting is None
+        def may_retry(error: ApiError) -> bool:
+            is_answer = error.has_reply and not error.is_fault
+            return not is_answer and failure_of(error).setting is None
 
         try:
-            await self.patiently(front, may_come)
+            await self.retry(check_front_page, may_retry)
         except ApiError as error:
             raise SettingError(
                 f"env.rollout_server_url: what is at {self.name} is not the Atropos API"
@@ -227,11 +243,11 @@ class ApiSession:
                 " starts, with its secret if it has one"
             ) from error
 
-    async def wandb_place(self) -> tuple[str | None, str]:
+    async def wandb_names(self) -> tuple[str | None, str]:
         """Wait for the trainer; return the group and project of its W&B runs."""
         await self.find()
         while True:
-            info = await self.ask("GET", "/wandb_info", needs=("group", "project"))
+            info = await self.query("GET", "/wandb_info", needs=("group", "project"))
             if info["project"] is not None:
                 return info["group"], info["project"]
             await asyncio.sleep(POLL_S)
@@ -249,32 +265,34 @@ class ApiSession:
             "min_batch_allocation": config.min_batch_allocation,
             "group_size": config.group_size,
         }
-        log = logger.info
+        level = logging.INFO
         while True:
-            reply = await self.ask("POST", "/register-env", payload, needs=["status"])
+            reply = await self.query("POST", "/register-env", payload, needs=["status"])
             if reply["status"] == "success":
                 break
-            log("waiting for the trainer: the API says %r", reply["status"])
-            log = logger.debug
+            logger.log(
+                level, "waiting for the trainer: the API says %r", reply["status"]
+            )
+            level = logging.DEBUG
             await asyncio.sleep(POLL_S)
         self.env_id = reply["env_id"]
         name = reply["wandb_name"]
-        # The newest status is of a former API; our steps have not passed those.
+        # Until the next status, the one of a former API would be used.
         self.status["current_step"] = reply["starting_step"]
-        self._begin_looks()
+        self._reset_checks()
         logger.info("registered as environment %s (%s)", self.env_id, name)
         return reply
 
     # -- status ------------------------------------------------------------------------
 
-    def queue(self, more: int = 0) -> tuple[int | None, int, int]:
-        """Return our number, the step and how many groups of ours wait there."""
+    def queue(self, added_groups: int = 0) -> tuple[int | None, int, int]:
+        """Return our number, the step, and how many groups of ours are in the queue."""
         step = self.status["current_step"]
         waiting = self.status.get("self_queue_size")
-        return self.env_id, step, (waiting or 0) + more
+        return self.env_id, step, (waiting or 0) + added_groups
 
     def note_sent(self, groups: int) -> None:
-        """Count groups that the newest status does not know."""
+        """Add groups to the newest status that were sent after it."""
         for key in ("queue_size", "self_queue_size"):
             self.status[key] = (self.status.get(key) or 0) + groups
 
@@ -283,11 +301,10 @@ class ApiSession:
         return await self.request("GET", "/status-env", {"env_id": env_id}, needs=needs)
 
     async def read_status(self) -> None:
-        """Request our status once and use it from then on; raises as `request`."""
+        """Request our status once, and keep it."""
         env_id = self.env_id
         status = await self._status_of(env_id)
-        # We may have registered again meanwhile, under another number.
-        if env_id == self.env_id:
+        if env_id == self.env_id:  # else we have registered again meanwhile
             self.status = status
 
     async def renew_status(self) -> bool:
@@ -298,39 +315,34 @@ class ApiSession:
                 return True
             except ApiError as error:
                 if not error.has_reply:
-                    await self.ask("GET", "/")  # which waits until it is up
+                    await self.query("GET", "/")  # which waits until it is up
             await asyncio.sleep(POLL_S / 2)
         return False
 
-    # -- registrations of dead processes -----------------------------------------------
+    # -- registrations of killed processes ---------------------------------------------
 
-    def _begin_looks(self) -> None:
-        self._step = -1
-        self._looks: dict[int, int] = {}
-        self._looked_s = _now()
+    def _reset_checks(self) -> None:
+        self._checked_step = -1
+        self._idle_checks: dict[int, int] = {}
+        self._checked_s = _now()
 
-    async def may_be_ended(self, batch_size: int) -> bool:
-        """Look, if it is time to; end registrations of the dead that hold up a batch.
+    async def check_registrations(self, batch_size: int) -> bool:
+        """If a check is due, end registrations of killed environments.
 
-        Return whether others may end our registration, or have: it has to be renewed.
+        Returns:
+            Whether others may have ended our registration, so that we register again.
         """
-        passed_s = _now() - self._looked_s
-        status = self.status
-        if self.env_id is None or passed_s < LOOK_EVERY_S:
+        passed_s = _now() - self._checked_s
+        if self.env_id is None or passed_s < CHECK_EVERY_S:
             return False
-        queue = await self.request("GET", "/status", needs=("queue_size",))
-        waiting = queue["queue_size"]
-        free = status["unallocated_fraction"]
-        # A sole environment may send so much, whatever the minima of others.
-        would_do = (waiting + 1) * status["max_group_size"] >= batch_size * free
-        is_same_step = status["current_step"] == self._step
-        is_held_up = is_same_step and waiting > 0 and would_do and free < ALL_FREE
-        self._step = status["current_step"]
-        self._looked_s = _now()
-        without = await self._others_without_group() if is_held_up else []
-        self._looks = {env_id: self._looks.get(env_id, 0) + 1 for env_id in without}
-        for env_id, looks in self._looks.items():
-            if looks >= LOOKS:
+        status = self.status
+        is_held_up = await self._is_held_up(status, batch_size)
+        self._checked_step = status["current_step"]
+        self._checked_s = _now()
+        idle = await self._idle_others() if is_held_up else []
+        self._idle_checks = {id_: self._idle_checks.get(id_, 0) + 1 for id_ in idle}
+        for env_id, checks in self._idle_checks.items():
+            if checks >= CHECKS_BEFORE_END:
                 await self.end(env_id)
                 logger.warning(
                     "ended the registration of environment %d, which was killed or"
@@ -340,36 +352,46 @@ class ApiSession:
         if is_held_up and status["self_queue_size"] == 0:
             await self.end(self.env_id)
             return True
-        return passed_s > 1.5 * LOOK_EVERY_S
+        return passed_s > 1.5 * CHECK_EVERY_S
 
-    async def _others_without_group(self) -> list[int]:
+    async def _is_held_up(self, status: Mapping[str, Any], batch_size: int) -> bool:
+        queue = await self.request("GET", "/status", needs=("queue_size",))
+        waiting = queue["queue_size"]
+        free = status["unallocated_fraction"]
+        # If only one environment sends groups, it may send this many, despite the
+        # minimum allocations of others.
+        is_enough = (waiting + 1) * status["max_group_size"] >= batch_size * free
+        is_same_step = status["current_step"] == self._checked_step
+        return bool(is_same_step and waiting > 0 and is_enough and free < ALL_FREE)
+
+    async def _idle_others(self) -> list[int]:
         """Return the numbers of this program's environments without a group there."""
-        without: list[int] = []
+        idle: list[int] = []
         for env_id in itertools.count():
             try:
-                its = await self._status_of(env_id)
+                status = await self._status_of(env_id)
             except ApiError as error:
                 if not error.is_fault:
                     raise
-                return without  # there is none of this number
-            share = its["env_weight"] / self.status["env_weight"]
+                return idle  # there is none of this number
+            share = status["env_weight"] / self.status["env_weight"]
             is_ours = is_marked(share * self._product)
-            if is_ours and env_id != self.env_id and not its["self_queue_size"]:
-                without.append(env_id)
-        return without
+            if is_ours and env_id != self.env_id and not status["self_queue_size"]:
+                idle.append(env_id)
+        return idle
 
     # -- ending ------------------------------------------------------------------------
 
     async def end(self, env_id: int) -> None:
-        """Tell the API that an environment has ended, if it answers in a moment."""
-        leaving = self.ask("POST", "/disconnect-env", {"env_id": env_id})
+        """End a registration, if the API answers within `LEAVE_WITHIN_S`."""
+        leaving = self.query("POST", "/disconnect-env", {"env_id": env_id})
         try:
             await asyncio.wait_for(leaving, LEAVE_WITHIN_S)
         except asyncio.TimeoutError:
             logger.warning("the API was not told that environment %d ends", env_id)
 
     async def leave(self) -> None:
-        """Tell the API of our end, and close the connections; may be called twice."""
+        """End our registration and close the connections; may be called twice."""
         if self.env_id is not None:
             await self.end(self.env_id)
         if self._http is not None:

@@ -1,4 +1,4 @@
-"""The config classes of the environment and of its servers, and the list of servers.
+"""The config classes of the environment and its servers, and the list of servers.
 
 Mends B19 and B21 of docs/host_defects.md: weights of 0 or less can make the API fail;
 the framework discards a single server config and refuses an empty key with openai 3.
@@ -35,23 +35,26 @@ class ReasoningGymEnvConfig(CheckedSettings, BaseEnvConfig):
     )
 
     def validate_config(self) -> None:
-        """Check more than each field, in a subclass; the environment calls it once."""
+        """Check several fields together; a hook for subclasses, called once."""
 
 
 class ServerSettings(CheckedServer, APIServerConfig):
-    """The checked settings of a server, as in `APIServerConfig`."""
+    """The fields of `APIServerConfig`, with checks."""
 
 
-def checked_kind(kind: type[APIServerConfig]) -> type[APIServerConfig]:
-    """Return the class that checks configs of a class; a subclass is left as it is."""
+def checked_class(kind: type[APIServerConfig]) -> type[APIServerConfig]:
+    """Return the class that checks configs of a class: of a subclass, the same."""
     return ServerSettings if kind is APIServerConfig else kind
 
 
 # -- the list of servers ---------------------------------------------------------------
 
 
-def each_server(configs: Any) -> list[APIServerConfig]:
-    """Return configs as a list; one without an address is of four servers here."""
+def expand_servers(configs: Any) -> list[APIServerConfig]:
+    """Return the configs as a list.
+
+    A `ServerBaseline` stands for the four local servers of the framework.
+    """
     if not isinstance(configs, ServerBaseline):
         return list(configs)
     if isinstance(configs, APIServerConfig):
@@ -67,28 +70,39 @@ def server_list(
     tokenizer_name: str,
     slurm: bool,
 ) -> list[APIServerConfig]:
-    """Return the servers of the run with all fields that the framework's clients need.
+    """Return the servers of a run with all fields that the framework's clients need.
 
-    `tokenizer_name` is for servers without one. With `slurm`, the framework
-    finds their URLs in the variables of a Slurm job.
+    Args:
+        configs: The configs of the servers.
+        tokenizer_name: For servers without one.
+        slurm: Whether the framework finds the URLs in the variables of a Slurm job.
+
+    Raises:
+        SettingError: A config is wrong, or no run can use these servers.
     """
-    servers: list[APIServerConfig] = []
+    servers = []
     # A subclass of configs may know more types of servers, and more fields.
     known = set(ServerSettings.model_fields) - {"server_type"}
-    for each in each_server(configs):
-        if not isinstance(each, ServerSettings):
-            fields = each.model_dump(include=known, exclude_unset=True)
-            build("openai", ServerSettings, fields)
-        if not isinstance(each, APIServerConfig) or not (each.base_url or slurm):
+    for config in expand_servers(configs):
+        if not isinstance(config, ServerSettings):
+            fields = config.model_dump(include=known, exclude_unset=True)
+            build("openai", ServerSettings, fields)  # only validates them
+        if not isinstance(config, APIServerConfig) or not (config.base_url or slurm):
             raise SettingError(
                 "openai.base_url: the URL of an inference server is needed, such as"
                 " http://localhost:9004/v1"
             )
-        own = each.tokenizer_name if each.tokenizer_name != "none" else tokenizer_name
-        changes = {"api_key": each.api_key or "x", "tokenizer_name": own}
-        if each.base_url == SIMULATED:
+        changes = {"api_key": config.api_key or "x"}
+        if config.tokenizer_name == "none":
+            changes["tokenizer_name"] = tokenizer_name
+        if config.base_url == SIMULATED:
             changes |= {"model_name": SIMULATED, "health_check": False}
-        servers.append(each.model_copy(update=changes))
+        servers.append(config.model_copy(update=changes))
+    _check_servers(servers, slurm=slurm)
+    return servers
+
+
+def _check_servers(servers: Sequence[APIServerConfig], *, slurm: bool) -> None:
     if not servers:
         raise SettingError("openai: at least one server is needed")
     urls = {server.base_url for server in servers}
@@ -96,8 +110,8 @@ def server_list(
         raise SettingError("openai.base_url: simulated cannot be combined with servers")
     if any(extra_body_of(s) != extra_body_of(servers[0]) for s in servers[1:]):
         raise SettingError(
-            "openai.extra_body: all servers must have the same, since a trainer is told"
-            " once the settings of sampling"
+            "openai.extra_body: all servers must have the same, because the trainer is"
+            " told only one"
         )
     variables = {"SLURM_JOB_NODELIST", "NUM_TRAINING_NODES"}
     if slurm and (not variables <= os.environ.keys() or "INFER_TP" in os.environ):
@@ -105,4 +119,3 @@ def server_list(
             "slurm: SLURM_JOB_NODELIST and NUM_TRAINING_NODES are needed, and INFER_TP"
             " makes the framework fail; instead, list the servers under `openai`"
         )
-    return servers

@@ -1,8 +1,8 @@
 """The delivery of a group to the trainer: its data, their checks, and the request.
 
 Mends B9 of docs/host_defects.md: JSON and gzip at level 9 hold up the event loop. A
-long group is encoded, compressed and written off it; the API gets the same fields in
-the same order.
+long group is encoded and compressed in a thread; the API gets the same fields in the
+same order.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import asyncio
 import functools
 import logging
 import time
+from collections.abc import Callable
 from typing import Any
 
-from atroposlib.envs.base import APIServerConfig, BaseEnv
+from atroposlib.envs.base import APIServerConfig, BaseEnv, ScoredDataGroup
 
 from rg_env.atropos.api_client import ApiError, ApiSession
 from rg_env.atropos.config import ReasoningGymEnvConfig
@@ -22,45 +23,46 @@ from rg_env.executor import in_thread
 from rg_env.group_encoding import encode_groups
 from rg_env.inference.connection import sampling_extra_of
 from rg_env.run.dumps import Dumps
-from rg_env.run.group import Ending, Group, has_variance, listed, rollouts_in
+from rg_env.run.group import Ending, Group, count_rollouts, groups_in, has_variance
 from rg_env.run.group_loop import Refused
 
 logger = logging.getLogger(__name__)
 
-# So many are encoded and compressed in a millisecond, in place.
-FEW_TOKENS = 8192
+# Up to this length, a group is encoded on the event loop, which takes a millisecond.
+SHORT_GROUP_TOKENS = 8192
 
-# A group that was spoiled on its way, or met a proxy, is accepted the next time.
+# A refusal may come from a proxy, or from damage to the request on its way.
 SEND_TRIES_IF_REFUSED = 3
 
-# Two minutes for a group at which an API fails that answers everything else.
+# About two minutes, for a group that the API fails at while it answers other requests.
 SEND_TRIES_IF_FAULTY = 15
 
-API_KEYS = frozenset(
-    {
-        *("tokens", "masks", "scores", "advantages", "ref_logprobs", "messages"),
-        *("generation_params", "inference_logprobs", "overrides", "group_overrides"),
-        *("images", "distill_token_ids", "distill_logprobs"),
-    }
-)
-"""The fields of a group that the API keeps; rows for people carry more."""
+API_FIELDS = ScoredDataGroup.__annotations__.keys()
+"""The fields of a group that the API keeps; rows in files have more."""
 
 
 # -- its data --------------------------------------------------------------------------
 
 
 class TrainerData:
-    """The sink that makes the data for the trainer, with more fields for rows."""
+    """The sink that makes the trainer's data of a group, with more fields for rows."""
 
     def __init__(self, config: ReasoningGymEnvConfig, server: APIServerConfig) -> None:
         self._config = config
         self._model = server.model_name
-        # As they are reported to the trainer.
-        own = {"temperature": config.temperature, "top_p": config.top_p}
-        self.sampled_with = {**own, **sampling_extra_of(server)}
+        # reported to the trainer
+        self.generation_params = {
+            "temperature": config.temperature,
+            "top_p": config.top_p,
+            **sampling_extra_of(server),
+        }
 
     async def take(self, group: Group) -> None:
-        """Set the data of a group; refuse equal rewards if that is set."""
+        """Set the data of a group.
+
+        Raises:
+            Refused: The rewards are equal, and `ensure_scores_are_not_same` is set.
+        """
         config = self._config
         if config.ensure_scores_are_not_same and not has_variance(group.rewards):
             raise Refused(Ending.ZERO_VARIANCE)
@@ -68,24 +70,25 @@ class TrainerData:
 
     def _data(self, group: Group) -> dict[str, Any]:
         config = self._config
-        completed = group.completions
+        masks_truncated = config.mask_too_long_completions
+        completions = group.completions
         rollouts = group.rollouts
-        logprobs = [each.get("logprobs") for each in completed]
+        logprobs = [completion.get("logprobs") for completion in completions]
         data = {
-            "tokens": [each["tokens"] for each in completed],
-            "masks": [each["masks"] for each in completed],
+            "tokens": [completion["tokens"] for completion in completions],
+            "masks": [completion["masks"] for completion in completions],
             "scores": group.rewards,
             # The API takes a list of numbers for every rollout, or nothing.
             "inference_logprobs": None if None in logprobs else logprobs,
-            # So that the model is not taught by a completion it could not end.
+            # The model should not learn from a completion that was truncated.
             "overrides": [
                 {"set_advantage_to_zero": True}
-                if config.mask_too_long_completions and each.finish_reason == "length"
+                if masks_truncated and rollout.finish_reason == "length"
                 else {}
-                for each in rollouts
+                for rollout in rollouts
             ],
             "group_overrides": {},
-            "generation_params": self.sampled_with,
+            "generation_params": self.generation_params,
             "model": self._model,
             "task": group.task,
             "question": group.entry.get("question"),
@@ -109,46 +112,54 @@ class TrainerData:
 async def check(env: BaseEnv, group: Group, limit_tokens: int) -> None:
     """Keep the data of a group, or of several, that can be delivered.
 
-    Every sequence must stay below `limit_tokens`, 0 or less for no limit.
+    Every sequence must stay below `limit_tokens`, 0 or less for no limit. Data without
+    messages get them if `include_messages` is set.
 
     Raises:
         Refused: Nothing is left.
     """
     passed = []
-    for part in listed(group.data):
-        fault = await _fault_of(env, part, group.is_for_trainer, limit_tokens)
-        if fault is None:
-            passed.append(part)
-        else:
+    for data in groups_in(group.data):
+        fault = _fault_of(env, data, group.is_for_trainer, limit_tokens)
+        if fault is not None:
             logger.warning("a group is not sent: %s", fault)
-            group.end(Ending.DISCARDED, rollouts_in(part))
+            group.end(Ending.DISCARDED, count_rollouts(data))
+            continue
+        if env.config.include_messages and data.get("messages") is None:
+            await _add_messages(data, env.tokenizer.decode)
+        passed.append(data)
     if not passed:
         raise Refused(Ending.DISCARDED)
     group.data = passed if isinstance(group.data, list) else passed[0]
 
 
-async def _fault_of(
-    env: BaseEnv, part: dict[str, Any], is_for_trainer: bool, limit_tokens: int
+def _fault_of(
+    env: BaseEnv, data: dict[str, Any], is_for_trainer: bool, limit_tokens: int
 ) -> str | None:
-    """Return why a group cannot be delivered; give it messages if it needs them."""
+    """Return why the data of a group cannot be delivered, or None.
+
+    As in the framework, the lengths of its completions are counted before the limit.
+    """
     config = env.config
-    rows = part.get("tokens", [])
-    size = (part.get("group_overrides") or {}).get("group_size", config.group_size)
+    rows = data.get("tokens", [])
+    size = (data.get("group_overrides") or {}).get("group_size", config.group_size)
     if len(rows) != size:
         return f"it has {len(rows)} rollouts instead of {size}"
-    if config.ensure_scores_are_not_same and len(set(part["scores"])) == 1:
+    if config.ensure_scores_are_not_same and not has_variance(data["scores"]):
         return "its scores are all the same"
-    lengths = [*map(completion_tokens, part["masks"])]
+    lengths = [*map(completion_tokens, data["masks"])]
     env.completion_lengths += lengths
     if is_for_trainer and 0 in lengths:
         return "a completion has no token that could be trained on"
     longest = max(map(len, rows), default=0)
     if 0 < limit_tokens <= longest:
         return f"{longest} tokens reach the trainer's limit, {limit_tokens}"
-    if config.include_messages and part.get("messages") is None:
-        texts = await in_thread(lambda: [*map(env.tokenizer.decode, part["tokens"])])
-        part["messages"] = [[{"role": "user", "content": text}] for text in texts]
     return None
+
+
+async def _add_messages(data: dict[str, Any], decode: Callable[[Any], str]) -> None:
+    texts = await in_thread(lambda: [*map(decode, data["tokens"])])
+    data["messages"] = [[{"role": "user", "content": text}] for text in texts]
 
 
 # -- the request -----------------------------------------------------------------------
@@ -165,7 +176,7 @@ class GroupSender:
         self._sending = asyncio.Lock()
 
     async def take(self, group: Group) -> None:
-        """Have the hook send the group, which is for the trainer."""
+        """Send the group by the framework's method, or keep it on disk."""
         try:
             await self._env._send_scored_data_to_api(group.data)
         except asyncio.CancelledError:
@@ -175,13 +186,13 @@ class GroupSender:
             await self._keep_unsent(group, str(error))
             logger.error("a group was not sent: %s", error)
         else:
-            group.end(Ending.SENT, rollouts_in(group.data))
-        self._env.items_sent_this_step += len(listed(group.data))
+            group.end(Ending.SENT, count_rollouts(group.data))
+        self._env.items_sent_this_step += len(groups_in(group.data))
 
     async def _keep_unsent(self, group: Group, reason: str) -> None:
-        for part in listed(group.data):
-            await self._dumps.keep_unsent(part, reason)
-        group.end(Ending.UNSENT, rollouts_in(group.data))
+        for data in groups_in(group.data):
+            await self._dumps.keep_unsent(data, reason)
+        group.end(Ending.UNSENT, count_rollouts(group.data))
 
     async def send(self, groups: Any) -> None:
         """Send a group, or several, as the API takes them.
@@ -192,60 +203,69 @@ class GroupSender:
         Raises:
             ApiError: The API refused the group, or failed at it, again and again.
         """
-        refusals = faults = 0
+        refusals = 0
+        faults = 0
 
-        def may_repeat(error: ApiError) -> bool:
+        def may_retry(error: ApiError) -> bool:
             nonlocal refusals, faults
-            refusals += error.is_refusal
-            # Without a reply, it says nothing of the group.
-            faults = faults + error.is_fault if error.has_reply else 0
+            if error.is_refusal:
+                refusals += 1
+            if error.is_fault:
+                faults += 1
+            if not error.has_reply:  # the API is down, whatever the group
+                faults = 0
             return refusals < SEND_TRIES_IF_REFUSED and faults < SEND_TRIES_IF_FAULTY
 
-        parts = listed(groups)
-        await self._session.patiently(lambda: self._request(parts), may_repeat)
+        await self._session.retry(lambda: self._request(groups_in(groups)), may_retry)
 
     async def _request(self, groups: list[dict[str, Any]]) -> None:
         """Send groups in one request.
 
-        If the reply is lost, the API's queue tells whether they have arrived, unless
-        the trainer has taken a batch meanwhile.
-
-        If a restarted API gets a group before its trainer has registered, it ignores
-        the trainer from then on.
+        If the reply is lost, the API's queue tells whether the groups have arrived,
+        unless the trainer has taken a batch meanwhile.
         """
         session = self._session
         env_id = session.env_id
-        payload: list[dict[str, Any]] = [
-            {key: value for key, value in group.items() if key in API_KEYS}
-            | {"env_id": env_id}
-            for group in groups
-        ]
-        is_list = len(payload) > 1
-        encode = functools.partial(
-            encode_groups, payload if is_list else payload[0], is_far=session.is_far
-        )
-        if sum(len(row) for group in groups for row in group["tokens"]) <= FEW_TOKENS:
-            body, headers = encode()
-        else:
-            body, headers = await in_thread(encode)
+        body, headers = await self._encoded(groups)
         async with self._sending:
+            # The API may have restarted during the encoding. If it gets a group before
+            # its trainer has registered, it ignores the trainer from then on.
             try:
-                # After the encoding: the API may restart meanwhile.
                 await session.read_status()
-            except ApiError as error:  # which says nothing of the group
+            except ApiError as error:  # without a status: the group is not at fault
                 raise ApiError(f"the status: {error}") from error
-            # The payload has the old number; the next try encodes it with the new one.
+            # The body has the old number; the next try encodes the new one.
             if env_id != session.env_id:
                 raise ApiError("registered anew while a group was on its way")
-            arrived = session.queue(len(groups))
+            expected = session.queue(len(groups))
             status = session.status
-            path = "/scored_data_list" if is_list else "/scored_data"
+            path = "/scored_data_list" if len(groups) > 1 else "/scored_data"
             try:
                 await session.request("POST", path, body=body, headers=headers)
                 if session.status is status:
                     session.note_sent(len(groups))
             except ApiError as error:
-                # Its reply may be lost alone.
+                # The groups may have arrived although the reply was lost.
                 is_known = not error.is_refusal and await session.renew_status()
-                if not is_known or session.queue() != arrived:
+                if not is_known or session.queue() != expected:
                     raise
+
+    async def _encoded(
+        self, groups: list[dict[str, Any]]
+    ) -> tuple[bytes, dict[str, str]]:
+        """Return the body and the headers of the request for groups."""
+        session = self._session
+        payload = [
+            {name: value for name, value in group.items() if name in API_FIELDS}
+            | {"env_id": session.env_id}
+            for group in groups
+        ]
+        encode = functools.partial(
+            encode_groups,
+            payload if len(payload) > 1 else payload[0],
+            is_remote=session.is_remote,
+        )
+        length_tokens = sum(len(row) for group in groups for row in group["tokens"])
+        if length_tokens <= SHORT_GROUP_TOKENS:
+            return encode()
+        return await in_thread(encode)

@@ -1,8 +1,8 @@
-"""The evaluation: a run over the same items in every process.
+"""The evaluation: a run over items that are the same in every process.
 
-Its source is the items that were made for it, each as often as `eval_completions` says,
-and its sink writes a sample of each completion. A completion that is given up gets a
-sample without a score.
+Its source has a group of one completion for each item, `eval_completions` times, and
+its sink writes a sample of each completion. A completion that is given up gets a sample
+without a score.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from rg_env.atropos import start_checks
-from rg_env.atropos.hooks import Hooks, group_at_work, own_method
+from rg_env.atropos.hooks import Hooks, group_at_work, override_of
 from rg_env.atropos.model import Completions
 from rg_env.atropos.rewards import GroupRewards
 from rg_env.executor import in_thread
 from rg_env.inference.connection import sampling_extra_of
-from rg_env.results.evaluation_files import NUMBERS, EvaluationFiles
+from rg_env.results.evaluation_files import METRICS_FILE, EvaluationFiles
 from rg_env.results.result_file import settings_text
 from rg_env.results.samples import NOT_USED, Row, sample_of
 from rg_env.results.terminal import WorkProgress, rendered
@@ -39,51 +39,56 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+@dataclasses.dataclass
 class Evaluation:
-    """The evaluations of an environment: alone in `evaluate`, or beside a training.
+    """The evaluations of an environment: the one of `evaluate`, or those of a training.
 
     Attributes:
-        folder: Where the newest one is once it is complete, if it was saved.
+        env: The environment.
+        model: Completes the items.
+        reward: Scores the completions.
+        folder: The folder of the newest complete evaluation; None if it was not saved.
         shows_json: Whether `evaluate` prints JSON instead of a table.
         shows_tasks: Whether the table has a row for each task.
     """
 
+    env: Any
+    model: Completions
+    reward: GroupRewards
     folder: Path | None = None
-    shows_json = False
-    shows_tasks = False
-    _digest: str | None = None  # of the items; None for those of a subclass
-
-    def __init__(self, env: Any, model: Completions, reward: GroupRewards) -> None:
-        self._env = env
-        self._model = model
-        self._reward = reward
+    shows_json: bool = False
+    shows_tasks: bool = False
+    _digest: str | None = None  # of the items; None for items of a subclass
 
     async def score_of(self, item: Any) -> float:
         """Return the score of a completion of an item, which no metric counts.
 
-        The group of an evaluation that the caller works on, if any, gets the rollout.
-        The item is whole, or (entry, dataset).
+        The rollout goes to the group of the evaluation that calls this, if one does.
+
+        Args:
+            item: (messages, entry, dataset), or (entry, dataset).
         """
         group = group_at_work.get()
-        if group is None or group.ledger is self._env.ledger:  # that of a training
+        if group is None or group.ledger is self.env.ledger:  # a group of the training
             group = Group()
-        await self._model.complete(group, self._whole(item))
-        await self._reward.score(group)
+        await self.model.complete(group, self._with_messages(item))
+        await self.reward.score(group)
         return float(group.rollouts[0].score)
 
-    def _whole(self, item: Any) -> Any:
+    def _with_messages(self, item: Any) -> Any:
         entry, dataset = tuple(item)[-2:]
         seed = dataset.seed if isinstance(dataset, Item) else 0
-        messages = self._env._prompts.messages(entry["question"], seed, evaluates=True)
+        messages = self.env._prompts.messages(entry["question"], seed, evaluates=True)
         return messages, entry, dataset
 
-    async def _by_hook(self, group: Group) -> None:
-        """Have an own `rollout_and_score_eval` complete and score an item.
+    async def _complete_by_hook(self, group: Group) -> None:
+        """Call the overridden `rollout_and_score_eval` for an item.
 
-        A rollout of ours is kept if it called `super()`; else there is but a score.
+        If it calls `super()` and returns that score, the group keeps the rollout. Else
+        the rollout has only a score.
         """
         group_at_work.set(group)
-        value = float(await self._env.rollout_and_score_eval(group.item[-2:]))
+        value = float(await self.env.rollout_and_score_eval(group.item[-2:]))
         rollout = group.rollouts[0] if group.rollouts else Rollout()
         if not rollout.outcome or rollout.score != value:
             outcome = outcome_of(value)
@@ -94,109 +99,123 @@ class Evaluation:
 
     async def make_items(self) -> None:
         """Wait until the evaluation items are made."""
-        if self._env._items is None:  # a subclass with items of its own
+        if self.env._items is None:  # a subclass has items of its own
             return
-        making = self._env._items.evaluation
+        making = self.env._items.evaluation
         title = "making evaluation items"
         with WorkProgress(title, making.total, "items", making.done) as progress:
-            await making.finished(lambda number: progress.advance(by=number))
+            await making.check_all(lambda number: progress.advance(by=number))
 
     async def run(self) -> None:
-        """Query all evaluation items; write, show and keep the results."""
-        env = self._env
-        config = env.config
-        began = time.time()
+        """Query all evaluation items; save, print and log the results."""
+        env = self.env
+        began_s = time.time()
         await self.make_items()
         items = env.test_items_with_scorers
         self._digest = await in_thread(self._digest_of, items)
-        is_alone = env.process_mode
-        if is_alone:  # a training run has others to go on with
-            prompts = [self._whole(item)[0] for item in items]
+        is_command = env.process_mode
+        if is_command:  # a training goes on without its evaluation
+            prompts = [self._with_messages(item)[0] for item in items]
             await env._prompts.check_evaluation(prompts, env.eval_limit_tokens)
-        known = [
-            self._known(entry, handle, number)
-            for entry, handle in items
-            for number in range(config.eval_completions)
-        ]
-        async with EvaluationFiles(
-            config.data_dir_to_save_evals,
-            settings_text(config, env._servers.clients, env._dumps.versions),
-            known,
-            resumes=is_alone,
-            has_tokens=config.tokenizer_name != start_checks.NO_TOKENIZER,
-        ) as files:
+        async with self._files(items) as files:
             await self._complete(items, files)
             rows = [*files.rows, *self._not_used()]
             summary = await in_thread(_summary, rows)
             env.eval_metrics = list(summary.metrics().items())
-            self._show(summary)
+            self._print(summary)
             gave_up = env._servers.gave_up.is_set()
             if folder := await files.finish(rows, gave_up=gave_up):
-                await self._write_numbers(folder, summary, began)
-        is_kept = self.folder or config.data_dir_to_save_evals is None
-        if is_alone and (summary.overall is None or not is_kept):
+                await self._write_metrics(folder, summary, began_s)
+        is_saved = self.folder or env.config.data_dir_to_save_evals is None
+        if is_command and (summary.overall is None or not is_saved):
             env._lifetime.fail()
 
+    def _files(self, items: Sequence[Any]) -> EvaluationFiles:
+        env = self.env
+        config = env.config
+        known = [
+            self._known(entry, dataset, number)
+            for entry, dataset in items
+            for number in range(config.eval_completions)
+        ]
+        return EvaluationFiles(
+            config.data_dir_to_save_evals,
+            settings_text(config, env._servers.clients, env._dumps.versions),
+            known,
+            may_continue=env.process_mode,
+            has_tokens=config.tokenizer_name != start_checks.NO_TOKENIZER,
+        )
+
     def _digest_of(self, items: Sequence[Any]) -> str | None:
-        made = [handle for _, handle in items if isinstance(handle, Item)]
-        if self._env._items is None or len(made) < len(items):
+        ours = [dataset for _, dataset in items if isinstance(dataset, Item)]
+        if self.env._items is None or len(ours) < len(items):
             return None
-        return items_digest(made, self._env._items.library.release)
+        return items_digest(ours, self.env._items.library.release)
 
     async def _complete(self, items: Sequence[Any], files: EvaluationFiles) -> None:
         """Request all completions that `files` lacks, concurrently."""
-        each = self._env.config.eval_completions
+        per_item = self.env.config.eval_completions
         groups = (
-            Group(self._whole(items[i // each]), first=i % each, known=i)
-            for i in files.missing
+            Group(
+                self._with_messages(items[index // per_item]),
+                first_index=index % per_item,
+                source_info=index,
+            )
+            for index in files.missing
         )
 
         async def next_group() -> Group | None:
             return next(groups, None)
 
-        is_own = own_method(self._env, "rollout_and_score_eval", Hooks)
         run = Run(
             next_item=next_group,
-            complete=self._by_hook if is_own else self._model.complete,
-            score=None if is_own else self._reward.score,
+            complete=self.model.complete,
+            score=self.reward.score,
             sinks=[files.take],
-            tries=1,
+            max_tries=1,
             fatal=(Exception,),
             on_given_up=files.give_up,
         )
+        if override_of(self.env, "rollout_and_score_eval", Hooks):
+            run.complete = self._complete_by_hook
+            run.score = None
         with WorkProgress("evaluation", len(files.missing), "completions") as progress:
             files.progress = progress
-            await Window().run_all(run, self._env.config.max_eval_workers)
+            await Window().run_all(run, self.env.config.max_eval_workers)
 
-    def _known(self, entry: Mapping[str, Any], handle: Any, number: int) -> Row:
+    def _known(self, entry: Mapping[str, Any], dataset: Any, number: int) -> Row:
         """Return the fields of a line that are known before its completion."""
-        env = self._env
-        group = Group(entry=entry, dataset=handle)
-        of_library = env._items and env._items.library.tasks.get(group.task)
+        env = self.env
+        group = Group(entry=entry, dataset=dataset)
+        task = env._items and env._items.library.tasks.get(group.task)
         origin = group.origin
         origin.pop("split", None)
-        if origin and handle.size > 1:
-            origin["size"] = handle.size
-        preset = env.config.eval_preset
-        return {
+        if origin and dataset.size > 1:
+            origin["size"] = dataset.size
+        row = {
             "task": group.task,
-            "category": of_library.category if of_library else "other",
+            "category": task.category if task else "other",
             **origin,
             "question": entry["question"],
             "gold_answer": group.gold_answer,
             "completion": number,
             "model": env._server.model_name,
-            **({} if preset is None else {"preset": preset}),
-            **({} if self._digest is None else {"items_digest": self._digest}),
         }
+        if env.config.eval_preset is not None:
+            row["preset"] = env.config.eval_preset
+        if self._digest is not None:
+            row["items_digest"] = self._digest
+        return row
 
     def _not_used(self) -> Iterator[Row]:
-        items = self._env._items
-        for item, reason in [] if items is None else items.evaluation.missing:
+        """Yield a line for each evaluation item that could not be made."""
+        if self.env._items is None:
+            return
+        for item, reason in self.env._items.evaluation.missing:
             known = self._known({"question": ""}, item, 0)
             yield {**known, "outcome": NOT_USED, "reason": reason}
 
-    def _show(self, summary: EvalSummary) -> None:
+    def _print(self, summary: EvalSummary) -> None:
         """Print the table of an evaluation, and the outcomes."""
         if self.shows_json:
             print(json.dumps(summary.as_json(), indent=2))  # noqa: T201 - asked for
@@ -210,10 +229,10 @@ class Evaluation:
             lines.append(f"items digest: {summary.items_digest}")
         print(rendered(*tables, Text("\n".join(lines))))  # noqa: T201 - as above
 
-    async def _write_numbers(
-        self, folder: Path, summary: EvalSummary, began: float
+    async def _write_metrics(
+        self, folder: Path, summary: EvalSummary, began_s: float
     ) -> None:
-        env = self._env
+        env = self.env
         config = env.config
         sampling = {
             "temperature": config.eval_temperature,
@@ -223,21 +242,22 @@ class Evaluation:
             **sampling_extra_of(env._server),
             "versions": env._dumps.versions,
         }
+        # The framework writes into the folder of the setting.
         wanted = config.data_dir_to_save_evals
-        config.data_dir_to_save_evals = str(folder)  # where the framework writes
+        config.data_dir_to_save_evals = str(folder)
         self.folder = folder
         try:
             await env.evaluate_log(
                 metrics={**summary.metrics(), "summary": summary.as_json()},
-                start_time=began,
+                start_time=began_s,
                 end_time=time.time(),
                 generation_parameters=sampling,
                 verbose=False,
             )
             logger.info("results: %s", folder)
         except OSError as error:
-            # Half a file would make the evaluation a complete one.
-            (folder / NUMBERS).unlink(missing_ok=True)
+            # With a truncated file, the evaluation would count as complete.
+            (folder / METRICS_FILE).unlink(missing_ok=True)
             self.folder = None
             logger.error("env.data_dir_to_save_evals: %s: %s", folder, error)
         finally:
@@ -245,7 +265,7 @@ class Evaluation:
 
 
 def _summary(rows: Sequence[Row]) -> EvalSummary:
-    # And polars, which takes its time.
+    # The import of polars takes time.
     from rg_env.results.score_tables import EvalSummary
 
     return EvalSummary(map(sample_of, rows))

@@ -1,15 +1,14 @@
 """The framework's hooks that a group passes, and a run whose parts call them.
 
-A run calls `get_next_item` for each item and `postprocess_histories` before it delivers
-a group. It calls the other hooks only where a subclass, a mixin or an instance replaces
-them: `with_hooks` puts a part that calls the hook in the place of ours.
+A run calls `get_next_item` for each item, and `postprocess_histories` and then
+`handle_send_to_api` for each scored group. It calls two other hooks only if a subclass,
+a mixin or an instance overrides them. The hook then does the work of several parts:
 
-    collect_trajectories    the model and the reward, with the sinks of scored groups
-    score                   the reward, with the sinks of scored groups
-    handle_send_to_api      the sink that delivers the group
+    collect_trajectories    the model, the reward, and the sinks of scored groups
+    score                   the reward, and the sinks of scored groups
 
-`super()` finds the methods of `Hooks`. They get what the framework gives them,
-and work on the group of the task that calls them.
+`super()` finds the methods of `Hooks`. A hook is called with the framework's arguments,
+and works on the group of the asyncio task that calls it.
 
 Mends B4, B7, B8 and B13 of docs/host_defects.md: the framework cancels groups in flight
 when there is one too many, loses one with `group_overrides: None` or an error in the
@@ -18,7 +17,6 @@ rows for W&B, and drops one that raises without a traceback or a pause.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import logging
 from collections.abc import Mapping, Sequence
@@ -30,7 +28,7 @@ from atroposlib.envs.base import BaseEnv, ScoredDataGroup
 from rg_env.atropos.delivery import GroupSender, check
 from rg_env.atropos.model import Completions, ItemPrompts
 from rg_env.atropos.rewards import GroupRewards
-from rg_env.run.group import Ending, Group, Ledger, listed, rollouts_in
+from rg_env.run.group import Ending, Group, Ledger, count_rollouts, groups_in
 from rg_env.run.group_loop import Lost, Part, Refused, Run
 from rg_env.run.metrics import Metrics
 from rg_env.stream.group_scorer import ScoringUnavailableError
@@ -41,21 +39,24 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Items in a row without room for an answer before the run ends.
+# After this many items in a row whose prompt leaves no room for an answer, a run ends.
 LONG_PROMPTS_IN_A_ROW = 200
 
-Item = tuple[Sequence[Mapping[str, str]], Mapping[str, Any], Any]
+HookItem = tuple[Sequence[Mapping[str, str]], Mapping[str, Any], Any]
 
 group_at_work: ContextVar[Group | None] = ContextVar("group_at_work", default=None)
-"""The group that a hook works on. A part sets it for the task of its group before it
-calls a hook; elsewhere, a hook works on a new group."""
+"""The group that a hook works on. `HookParts` sets it in the asyncio task of a group,
+before it calls a hook. A hook that is called from elsewhere works on a new group."""
 
 
-def own_method(env: Any, name: str, ours: type) -> Any:
-    """Return a method that replaces the one of a class of ours; None if it is ours."""
+def override_of(env: Any, name: str, base: type) -> Any:
+    """Return the method by which a subclass or an instance overrides that of `base`.
+
+    None if it does not override it.
+    """
     method = getattr(env, name, None)
-    is_ours = getattr(method, "__func__", method) is getattr(ours, name, None)
-    return None if is_ours else method
+    is_of_base = getattr(method, "__func__", method) is getattr(base, name, None)
+    return None if is_of_base else method
 
 
 class Hooks(BaseEnv):
@@ -63,8 +64,8 @@ class Hooks(BaseEnv):
 
     An item is `(messages, entry, dataset)`: the prompt; a dict with question, answer
     and `metadata` with the task's name in `source_dataset`; and an object with
-    `score_answer(answer, entry) -> float`. A subclass that returns such items from
-    `get_next_item` has them queried and scored; None says that there are no more.
+    `score_answer(answer, entry) -> float`. A subclass may return items of its own from
+    `get_next_item`, and None if there are no more.
     """
 
     ledger: Ledger
@@ -78,15 +79,15 @@ class Hooks(BaseEnv):
     _evaluation: Evaluation
 
     def _group_for(self, item: Any = None, data: Any = None) -> Group:
-        """Return the group that a hook works on; a new one if nothing works on any."""
-        in_flight = rollouts_in(data)
+        """Return the group that a part works on, or a new one outside of a run."""
+        in_flight = count_rollouts(data)
         return group_at_work.get() or Group(item, self.ledger, in_flight=in_flight)
 
-    async def get_next_item(self) -> Item:
+    async def get_next_item(self) -> HookItem:
         """Return the next item of the stream that leaves room for an answer.
 
         Raises:
-            NoItemsError: `LONG_PROMPTS_IN_A_ROW` prompts did not fit.
+            NoItemsError: `LONG_PROMPTS_IN_A_ROW` prompts left no room.
         """
         items = self._prepared_items()
         limit = self.limit_tokens
@@ -103,17 +104,21 @@ class Hooks(BaseEnv):
         )
 
     async def collect_trajectories(
-        self, item: Item
-    ) -> tuple[ScoredDataGroup | None, list[Item]]:
-        """Query the servers for rollouts of an item, and have them scored."""
+        self, item: HookItem
+    ) -> tuple[ScoredDataGroup | None, list[HookItem]]:
+        """Query the servers for rollouts of an item, and score them.
+
+        Returns:
+            The scored group, or None; and the item if it is to be sampled again.
+        """
         group = self._group_for(item)
         try:
             await self._model.complete(group, item)
             data = await self.score(group.completions)
         except (Lost, ScoringUnavailableError) as error:
-            ending = getattr(error, "ending", Ending.UNSCORED)
+            ending = error.ending if isinstance(error, Lost) else Ending.UNSCORED
             group.end(ending, self.config.group_size)
-            return None, [item] if self._run.may_retry(group, error) else []
+            return None, [item] if self._run.use_try(group, error) else []
         if data is None:
             group.end(Ending.ZERO_VARIANCE, self.config.group_size)
         return data, []
@@ -153,7 +158,7 @@ class Hooks(BaseEnv):
         do_send_to_api: bool = True,
         abort_on_any_max_length_exceeded: bool = True,
     ) -> None:
-        """Check a group, or several; those that pass are written and sent.
+        """Check a group, or several; write and send those that pass.
 
         Source: atroposlib 0.4.0, BaseEnv.handle_send_to_api(); differs: mends B7 and
         B8, and rows for W&B are made after the send.
@@ -161,93 +166,94 @@ class Hooks(BaseEnv):
         group = self._group_for(item, scored_data)
         group.data = scored_data
         group.is_for_trainer = do_send_to_api
-        with contextlib.suppress(Refused):  # refused rollouts have their ending
-            await self._deliver(group, abort_on_any_max_length_exceeded)
-
-    async def _deliver(self, group: Group, is_limited: bool | None = None) -> None:
-        """Write and send a group, or those of several that pass the checks."""
-        is_limited = group.is_for_trainer if is_limited is None else is_limited
-        await check(self, group, self.max_token_len if is_limited else 0)
+        is_limited = abort_on_any_max_length_exceeded
+        try:
+            await check(self, group, self.max_token_len if is_limited else 0)
+        except Refused:  # `check` has counted the rollouts
+            return
         if self.jsonl_writer is not None:
             await self.jsonl_writer.take(group)
-        if group.is_for_trainer:
+        if do_send_to_api:
             await self._sender.take(group)
-        for part in listed(group.data):
-            await self.add_rollouts_for_wandb(part, group.item)
+        for data in groups_in(group.data):
+            await self.add_rollouts_for_wandb(data, group.item)
 
     async def rollout_and_score_eval(self, test_data_tuple: Any) -> float:
         """Return the score of a completion of an item, which no metric counts.
 
-        The item is whole, or (entry, dataset).
+        The item is `(messages, entry, dataset)` or `(entry, dataset)`.
         """
         return await self._evaluation.score_of(test_data_tuple)
 
     async def evaluate(self, *args: Any, **kwargs: Any) -> None:
-        """Query all evaluation items; write, show and keep the results."""
+        """Query all evaluation items; save, print and log the results."""
         await self._evaluation.run()
 
 
 # -- the parts that call them ----------------------------------------------------------
 
 
-class OwnParts:
-    """The parts of a run that call hooks."""
+@dataclasses.dataclass
+class HookParts:
+    """Parts of a run that call the hooks of its environment."""
 
-    def __init__(self, env: Hooks) -> None:
-        self._env = env
+    env: Hooks
 
     async def complete(self, group: Group) -> None:
-        """Have an own `collect_trajectories` complete and score a group.
+        """Call the overridden `collect_trajectories` for the item of a group.
 
-        Items that it puts back are sampled again.
+        The items that it returns are sampled again.
         """
         group_at_work.set(group)
-        data, again = await self._env.collect_trajectories(group.item)
-        self._env.backlog += [
-            group.next_try() if item is group.item else item for item in again
+        data, items = await self.env.collect_trajectories(group.item)
+        self.env.backlog += [
+            group.next_try() if item is group.item else item for item in items
         ]
         _keep(group, data)
 
     async def score(self, group: Group) -> None:
-        """Have an own `score` score a group."""
+        """Call the overridden `score` for the completions of a group."""
         group_at_work.set(group)
-        data = await self._env.score(group.completions)
+        data = await self.env.score(group.completions)
         if data is None:
             raise Refused(Ending.ZERO_VARIANCE)
         _keep(group, data)
 
     async def postprocess(self, group: Group) -> None:
-        """Have the hook change the data of a group, or drop it."""
+        """Call `postprocess_histories`, which may change the data of a group."""
         group_at_work.set(group)
-        _keep(group, await self._env.postprocess_histories(group.data))
+        _keep(group, await self.env.postprocess_histories(group.data))
 
     async def deliver(self, group: Group) -> None:
-        """Have an own `handle_send_to_api` deliver a group."""
-        # As the framework does: the defaults in `serve`, False twice in `process`.
-        names = ("do_send_to_api", "abort_on_any_max_length_exceeded")
-        told = {} if group.is_for_trainer else dict.fromkeys(names, False)
+        """Call `handle_send_to_api`, with the framework's arguments."""
         group_at_work.set(group)
-        await self._env.handle_send_to_api(group.data, group.item, **told)
+        send = self.env.handle_send_to_api
+        if group.is_for_trainer:
+            await send(group.data, group.item)
+        else:
+            await send(
+                group.data,
+                group.item,
+                do_send_to_api=False,
+                abort_on_any_max_length_exceeded=False,
+            )
 
 
 def _keep(group: Group, data: Any) -> None:
-    group.keep(data)
+    group.set_data(data)
     if group.data is None:
         raise Refused(Ending.DISCARDED)
 
 
 def with_hooks(env: Hooks) -> Run:
-    """Return the run of an environment; its parts call the replaced hooks."""
-    run = env._run
-    own = OwnParts(env)
-    scored = env._scored_sinks
-    deliver: Part = env._deliver
-    if own_method(env, "collect_trajectories", Hooks):
-        run = dataclasses.replace(run, complete=own.complete, score=None)
-        scored = []
-    elif own_method(env, "score", Hooks):
-        run = dataclasses.replace(run, score=own.score)
-        scored = []
-    if own_method(env, "handle_send_to_api", Hooks):
-        deliver = own.deliver
-    return dataclasses.replace(run, sinks=[*scored, own.postprocess, deliver])
+    """Return the run of an environment whose parts call its hooks."""
+    parts = HookParts(env)
+    run = dataclasses.replace(env._run, sinks=[parts.postprocess, parts.deliver])
+    if override_of(env, "collect_trajectories", Hooks):
+        run.complete = parts.complete
+        run.score = None
+    elif override_of(env, "score", Hooks):
+        run.score = parts.score
+    else:
+        run.sinks = [*env._scored_sinks, *run.sinks]
+    return run

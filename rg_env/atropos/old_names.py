@@ -1,7 +1,7 @@
-"""Names that callers of the original use, each a view of the real thing.
+"""Names of the original that its callers use, each a view of the present state.
 
-They stand together here so that they shape nothing else. Helpers that need no run work
-on an object that was never set up, even on one made by `ReasoningGymEnv.__new__`.
+They stand together here, so that no other module depends on them. Helpers that need no
+run also work before `setup`, and on an object made only by `ReasoningGymEnv.__new__`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.atropos.hooks import own_method
+from rg_env.atropos.hooks import override_of
 from rg_env.atropos.rewards import scorer_of
 from rg_env.errors import LibraryError, SettingError
 from rg_env.library import registry
@@ -44,7 +44,7 @@ UNCALLED = (
 
 
 def view(path: str) -> Any:
-    """Return an attribute that is the one at a path of names: read and set there."""
+    """Return a property that reads and sets the attribute at a path, such as `a.b`."""
     owner, _, name = path.rpartition(".")
     get = attrgetter(path)
     get_owner = attrgetter(owner)
@@ -52,7 +52,7 @@ def view(path: str) -> Any:
 
 
 class OldNames:
-    """Old names over the state of the collaborators."""
+    """The names of the original, as views of the objects of a run."""
 
     logger = logging.getLogger("rg_env.env")  # for subclasses
 
@@ -64,7 +64,7 @@ class OldNames:
     _lists_test_items = False
     _pool: WorkerPool | None = None
 
-    # The dump files being written, and how many groups and files there were.
+    # The groups of the dump files being written, and the numbers of groups and files.
     rollouts_to_save_buffer = view("_dumps.saved.buffer")
     failed_rollouts_to_save_buffer = view("_dumps.failed.buffer")
     processed_item_count = view("_dumps.saved.groups_total")
@@ -74,9 +74,9 @@ class OldNames:
     datadumps_dir = view("_dumps.folder")
     run_uuid = view("_dumps.run_uuid")
 
-    # 1.0 or 0.0 for each rollout since W&B was last written: is it correct.
+    # Whether each rollout since the last log to W&B is correct: 1.0 or 0.0.
     percent_correct_buffer = view("metrics.correct_since_log")
-    # Task to its newest group means, oldest first, and to the number of its groups.
+    # The newest mean scores of each task, oldest first; the number of its groups.
     task_performance_history = view("_feedback.progress.history")
     task_group_counts = view("_feedback.progress.group_counts")
 
@@ -87,7 +87,7 @@ class OldNames:
 
     @property
     def task_names(self) -> list[str]:
-        """The chosen tasks, sorted, as a copy; empty before `setup`."""
+        """A copy of the chosen tasks, sorted; empty before `setup`."""
         return [] if self._items is None else list(self._items.stream.task_names)
 
     @task_names.setter
@@ -98,12 +98,12 @@ class OldNames:
 
     @property
     def test_items_with_scorers(self) -> list[tuple[Mapping[str, Any], Any]]:
-        """The items that `evaluate` evaluates, as (entry, dataset).
+        """The evaluation items, as (entry, dataset).
 
-        The first read after `setup` waits for those that are not made yet.
+        The first read after `setup` waits until they are made.
         """
         if self._items is not None and not self._lists_test_items:
-            items = self._items.evaluation.items_now()
+            items = self._items.evaluation.wait_for_items()
             self._test_items += [(item.entry, item) for item in items]
             self._lists_test_items = True
         return self._test_items
@@ -117,7 +117,7 @@ class OldNames:
 
     @property
     def iter(self) -> int:
-        """Draws used up so far; where the stream continues."""
+        """The number of draws so far, at which the stream continues."""
         return 0 if self._items is None else self._items.position
 
     @iter.setter
@@ -139,7 +139,7 @@ class OldNames:
 
     @property
     def task_complexity_levels(self) -> MutableMapping[str, float]:
-        """Task to its level in [0, 1]; writing to it moves the task there."""
+        """The level of each task, in [0, 1]; setting an item moves the task there."""
         return self._feedback.curriculum
 
     @task_complexity_levels.setter
@@ -152,11 +152,11 @@ class OldNames:
     # -- helpers -----------------------------------------------------------------------
 
     async def _save_rollouts_to_jsonl(self) -> None:
-        """Complete the dump file being written."""
+        """Complete the dump file that is being written."""
         await self._dumps.finish(self._dumps.saved)
 
     async def _save_failed_rollouts_to_jsonl(self) -> None:
-        """Complete the dump file of failed groups being written."""
+        """Complete the dump file of failed groups that is being written."""
         await self._dumps.finish(self._dumps.failed)
 
     def _get_task_names(self) -> list[str]:
@@ -183,48 +183,49 @@ class OldNames:
         return valid
 
     def _extract_final_answer(self, text: str) -> str | None:
-        """Return the final answer of a completion, None where there is none."""
-        how = self._settings.answer_format
-        return extract_answer(text, answer_format=how).answer
+        """Return the final answer of a completion, or None."""
+        answer_format = self._settings.answer_format
+        return extract_answer(text, answer_format=answer_format).answer
 
     def _score_answer_with_both_formats(
         self, model_answer: str | None, rg_item: Mapping[str, Any], dataset_obj: Any
     ) -> float:
-        """Score an answer, bare and tagged; blocks until a worker has done it."""
+        """Score an answer, bare and tagged; blocks until a worker has done so."""
         if model_answer is None:
             return 0.0
         scorer = scorer_of(self._settings, self._pool)
         return scorer.score_blocking(dataset_obj, rg_item, model_answer.strip()).value
 
-    # -- helpers that a subclass or an instance replaces -------------------------------
+    # -- helpers that a subclass or an instance may override ---------------------------
 
-    def _own(self, name: str) -> Any:
-        """Return a helper that was replaced; None if it is ours, or there is none."""
-        return own_method(self, name, OldNames)
+    def _helper(self, name: str) -> Any:
+        """Return a helper that is overridden; None if it is ours, or there is none."""
+        return override_of(self, name, OldNames)
 
     def _refuse_uncalled(self) -> None:
-        """Refuse own helpers that the original called and nothing calls here."""
+        """Refuse helpers that the original calls and this environment does not."""
         for name in UNCALLED:
-            if self._own(name) is not None:
-                where = f"{type(self).__name__}.{name}"
-                raise SettingError(f"{where} is never called (docs/differences.md)")
+            if self._helper(name) is not None:
+                helper = f"{type(self).__name__}.{name}"
+                raise SettingError(f"{helper} is never called (docs/differences.md)")
 
-    def _take_own_task_names(self) -> None:
-        """Choose the tasks that a helper of its own names, if it has one."""
-        names = self._own("_get_task_names")
-        if names is None:
+    def _choose_tasks_by_helper(self) -> None:
+        """Choose the tasks that an overridden `_get_task_names` returns, if any."""
+        helper = self._helper("_get_task_names")
+        if helper is None:
             return
+        name = f"{type(self).__name__}._get_task_names"
         if self.config.tasks is not None:
-            why = f"{type(self).__name__}._get_task_names chooses the tasks"
-            raise SettingError(why, "env.tasks")
-        if not (chosen := list(names())):
-            raise SettingError(f"{type(self).__name__}._get_task_names names no task")
-        self.config.tasks = chosen
+            raise SettingError(f"{name} chooses the tasks", "env.tasks")
+        tasks = list(helper())
+        if not tasks:
+            raise SettingError(f"{name} names no task")
+        self.config.tasks = tasks
 
     @property
     def _settings(self) -> ReasoningGymEnvConfig:
-        """The settings; the defaults on an object that `__new__` alone has made."""
-        given = vars(self).get("config")
-        if isinstance(given, ReasoningGymEnvConfig):
-            return given
+        """The settings; the defaults on an object that only `__new__` has made."""
+        config = vars(self).get("config")
+        if isinstance(config, ReasoningGymEnvConfig):
+            return config
         return ReasoningGymEnvConfig.model_validate({})

@@ -10,7 +10,8 @@ import logging
 from typing import Any
 
 from rg_env.executor import in_thread
-from rg_env.results.result_file import metrics_beside, settings_text
+from rg_env.results.result_file import settings_text
+from rg_env.results.run_metrics import metrics_path
 from rg_env.results.terminal import WorkProgress
 from rg_env.run.group import Ending, Group
 from rg_env.run.group_loop import Run, Window
@@ -25,9 +26,9 @@ class Processing:
     """One run of `process`, or of `screen`.
 
     Args:
-        env: Its hooks are called; `curr_step` counts the rows.
-        run: Its groups end in the file of rows.
-        kind: process or screen, the title of the progress.
+        env: The environment; its `curr_step` counts the rows in the file.
+        run: The run whose sinks write the rows.
+        kind: "process" or "screen", the title of the progress bar.
     """
 
     def __init__(self, env: Any, run: Run, kind: str) -> None:
@@ -38,23 +39,26 @@ class Processing:
         self._fruitless = 0
 
     async def write(self) -> None:
-        """Write the groups that the file lacks; the status is 1 if some are missing."""
+        """Write the rows that the file lacks.
+
+        If some are still missing at the end, the command fails.
+        """
         env = self._env
         await self._continue_rows()
-        env._dumps.put_numbers(metrics_beside(env.jsonl_writer.path))
+        env._dumps.set_metrics_path(metrics_path(env.jsonl_writer.path))
         if self._is_short:
             await self._write_rows()
         if self._is_short:
             env._lifetime.fail()
 
     async def _continue_rows(self) -> None:
-        """Continue the file of an ended run of the same settings, if there is one."""
+        """Continue the file of an earlier run with the same settings, if any."""
         env = self._env
         rows = env.jsonl_writer
-        if env._items is None:  # nothing makes the items of a subclass again
+        if env._items is None:  # items of a subclass cannot be made again
             return
         settings = settings_text(env.config, env._servers.clients, env._dumps.versions)
-        # The rows of a screen are read again, also where none is missing.
+        # `screen` needs the results of a complete file too.
         env._items.sampled, results = await in_thread(
             rows.resume,
             settings,
@@ -67,20 +71,23 @@ class Processing:
         env.curr_step = len(results)
 
     async def _write_rows(self) -> None:
-        """Write groups until the file has as many rows as are wanted.
+        """Write groups until the file is complete.
 
-        It ends before if the servers were given up, if no item is left, or if too many
+        This ends early if the servers were given up, if no item is left, or if too many
         groups in a row gave no row.
         """
-        total = self._env.n_groups_to_process
-        there = self._env.curr_step
-        with WorkProgress(self._kind, total, "groups", there) as self._progress:
+        env = self._env
+        total = env.n_groups_to_process
+        with WorkProgress(self._kind, total, "groups", env.curr_step) as self._progress:
             try:
-                await self._window.run(self._run, self._write, self._may_begin)
+                await self._window.run(self._run, self._write_group, self._may_begin)
             finally:
                 if self._is_short:
-                    there = f"{self._env.curr_step} of {total} groups were written"
-                    logger.error("only %s; the same command continues", there)
+                    logger.error(
+                        "only %d of %d groups were written; the same command continues",
+                        env.curr_step,
+                        total,
+                    )
 
     @property
     def _is_short(self) -> bool:
@@ -88,21 +95,22 @@ class Processing:
 
     @property
     def _missing(self) -> int:
-        """Rows that are still wanted, without those of groups in flight."""
+        """The number of rows that are missing, without those of groups in flight."""
         env = self._env
         in_flight = len(self._window.workers)
         return int(env.n_groups_to_process - env.curr_step - in_flight)
 
     def _may_begin(self) -> bool:
-        """Say whether a group may begin; no more items are drawn than are wanted."""
-        if self._env._items is not None:
-            self._env._items.needed = self._missing
-        is_over = self._fruitless >= FRUITLESS_GROUPS_IN_A_ROW
-        has_place = len(self._window.workers) < self._env.max_num_workers
-        gave_up = self._env._servers.gave_up.is_set()
-        return self._missing > 0 and has_place and not is_over and not gave_up
+        """Return whether a group may begin, and limit the items that are made ahead."""
+        env = self._env
+        if env._items is not None:
+            env._items.needed = self._missing
+        has_slot = len(self._window.workers) < env.max_num_workers
+        is_fruitless = self._fruitless >= FRUITLESS_GROUPS_IN_A_ROW
+        is_over = is_fruitless or env._servers.gave_up.is_set()
+        return self._missing > 0 and has_slot and not is_over
 
-    async def _write(self, group: Group) -> None:
+    async def _write_group(self, group: Group) -> None:
         group.is_for_trainer = False
         await self._run.work_on(group)
         if Ending.WRITTEN in group.endings:

@@ -1,6 +1,6 @@
-"""The checks that come before any work: server type, tokenizer, W&B.
+"""The checks at the start of a command: server type, files, W&B, tokenizer.
 
-Each raises a SettingError that begins with the setting.
+Each raises a SettingError that begins with the name of the setting.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,17 +16,15 @@ from typing import Any
 from rg_env.errors import MAX_SHOWN_CHARS, SettingError, not_allowed, shown
 from rg_env.library import worker_jobs
 from rg_env.places import check_writable
-from rg_env.reward.prompt import prompts_of
 from rg_env.stream.prefetch import check_items
 from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 
-_HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
-NO_TOKENIZER = "none"  # `env.tokenizer_name` where only texts are wanted
+NO_TOKENIZER = "none"  # `env.tokenizer_name` if servers are sent and return texts
 
 
-# -- needs of a command ----------------------------------------------------------------
+# -- the settings of a command --------------------------------------------------------
 
 
 def check_can_train(config: Any, server_types: Sequence[str]) -> None:
@@ -35,11 +32,11 @@ def check_can_train(config: Any, server_types: Sequence[str]) -> None:
     if config.group_size < 2:
         allowed = "at least 2 in `serve`, because a group of one has zero variance"
         raise not_allowed("env.group_size", config.group_size, allowed)
-    check_texts_do(config, server_types, trains=True)
+    check_text_settings(config, server_types, trains=True)
 
 
 def warn_of_temperature(config: Any, server_types: Sequence[str]) -> None:
-    """Warn where vLLM's default gives the trainer log-probabilities of another one."""
+    """Warn if vLLM, by default, returns log-probabilities of another temperature."""
     if config.temperature != 1 and "vllm" in server_types:
         logger.warning(
             "env.temperature is %g: unless vLLM was started with --logprobs-mode"
@@ -48,23 +45,28 @@ def warn_of_temperature(config: Any, server_types: Sequence[str]) -> None:
         )
 
 
-def check_texts_do(config: Any, server_types: Iterable[str], *, trains: bool) -> None:
-    """Refuse settings that need servers that are sent texts, not token ids."""
+def check_text_settings(
+    config: Any, server_types: Iterable[str], *, trains: bool
+) -> None:
+    """Refuse settings for servers that are sent texts if they are sent token ids."""
     if not trains and all(kind == "openai" for kind in server_types):
         return
-    where = "`process` and `evaluate` with openai.server_type 'openai'"
     for name in ("thinking_mode", "reasoning_effort", "max_reasoning_tokens"):
         if value := getattr(config, name):
             raise SettingError(
-                f"env.{name}: {value!r} is sent only by {where}; otherwise, set"
-                " chat_template_kwargs in openai.extra_body"
+                f"env.{name}: {value!r} is sent only by `process` and `evaluate` with"
+                " openai.server_type 'openai'; otherwise, set chat_template_kwargs in"
+                " openai.extra_body"
             )
     if config.tokenizer_name == NO_TOKENIZER:
-        raise SettingError(f"env.tokenizer_name: 'none' is allowed only in {where}")
+        raise SettingError(
+            "env.tokenizer_name: 'none' is allowed only in `process` and `evaluate`"
+            " with openai.server_type 'openai'"
+        )
 
 
 def check_command(name: str, config: Any, servers: Sequence[Any]) -> None:
-    """Refuse settings that a command cannot work with, before anything is loaded."""
+    """Refuse settings that a command cannot use, before it loads anything."""
     if name == "serve":
         check_can_train(config, [server.server_type for server in servers])
     if name == "serve" or config.dump_rollouts or config.dump_failed_rollouts:
@@ -73,45 +75,40 @@ def check_command(name: str, config: Any, servers: Sequence[Any]) -> None:
     evals = config.data_dir_to_save_evals
     if name in ("serve", "evaluate") and evals is not None:
         check_writable("env.data_dir_to_save_evals", Path(evals), is_folder=True)
-    if (rows := config.data_path_to_save_groups) is not None:
+    rows = config.data_path_to_save_groups
+    if rows is not None:
         check_writable("env.data_path_to_save_groups", Path(rows))
     if name == "process":
-        if config.data_path_to_save_groups is None:
+        if rows is None:
             raise SettingError("env.data_path_to_save_groups: `process` needs a file")
-        if (total := config.total_steps) < 1:
+        if config.total_steps < 1:
             allowed = "at least 1, groups of `process`"
-            raise not_allowed("env.total_steps", total, allowed)
-    prompts = prompts_of(config.system_prompt, config.answer_format)
-    least = max(len(prompt.split()) for prompt in prompts)
-    limit = config.max_token_length  # a token a word
-    if limit <= least:
-        expected = f"more than the {least} words of the system prompt"
-        raise not_allowed("env.max_token_length", limit, expected)
-    tokenizer = config.tokenizer_name
-    if not _HUB_NAME.fullmatch(tokenizer) and not Path(tokenizer).is_dir():
-        raise SettingError(f"env.tokenizer_name: no folder {shown(tokenizer)}")
+            raise not_allowed("env.total_steps", config.total_steps, allowed)
 
 
 def check_batch(batch_size: int, group_size: int) -> None:
-    """Refuse a trainer's batch that no group fits; warn of one that never fills."""
+    """Refuse a batch that is smaller than a group; warn of one that never fills."""
     if batch_size == -1:
         raise SettingError("env.batch_size: neither the trainer nor env sets one")
     if group_size > batch_size:
-        batch = f"the trainer's batch of {batch_size}"
-        raise SettingError(f"env.group_size: {group_size} does not fit {batch}")
+        raise SettingError(
+            f"env.group_size: {group_size} does not fit the trainer's batch of"
+            f" {batch_size}"
+        )
     if batch_size % group_size:
         logger.warning(
             "the trainer's batch of %d is no multiple of env.group_size %d: the API"
-            " cannot make a batch of these groups alone, and does not report this",
+            " cannot make a batch of only these groups, and does not report this",
             batch_size,
             group_size,
         )
 
 
-def say_shard(env_id: int | None, shard_index: int, num_shards: int) -> None:
-    """Say which items this instance samples; warn of one that shares them."""
-    logger.info("this instance samples shard %d of %d", shard_index, num_shards)
-    if env_id and num_shards == 1:
+def log_shard(config: Any, env_id: int | None) -> None:
+    """Log which items this instance samples; warn if another may sample the same."""
+    shards = config.num_shards
+    logger.info("this instance samples shard %d of %d", config.shard_index, shards)
+    if env_id and shards == 1:
         logger.warning(
             "this is environment %d at this API; if another one is running with the"
             " same seed, both sample the same items, unless env.num_shards and"
@@ -126,12 +123,12 @@ def workers_of(config: Any) -> WorkerPool:
     return WorkerPool(
         config.worker_count,
         memory_limit_bytes=megabytes and megabytes * 1024**2,
-        preload=worker_jobs.preload_of(config.task_modules),
+        preload=worker_jobs.preload_calls(config.task_modules),
     )
 
 
 def checked_workers(config: Any) -> WorkerPool:
-    """Return the workers of a run after the library has accepted its settings."""
+    """Return the workers of a run; the library has checked its settings in them."""
     pool = workers_of(config)
     asyncio.run(check_items(pool, config))
     return pool
@@ -141,7 +138,7 @@ def checked_workers(config: Any) -> WorkerPool:
 
 
 def check_wandb(config: Any) -> None:
-    """Refuse a run that would be logged to W&B, and has no login there."""
+    """Refuse to log a run to W&B without a login."""
     if config.use_wandb and not has_wandb_login():
         raise SettingError(
             "env.use_wandb: W&B has no login; run `wandb login`, set"
@@ -157,7 +154,8 @@ def has_wandb_login() -> bool:
 
     try:
         return bool(wandb.login(prompt=False, verify=False))
-    except (ValueError, TypeError, wandb.errors.Error) as error:  # of its variables
+    # ValueError and TypeError are for a bad WANDB_ variable.
+    except (ValueError, TypeError, wandb.errors.Error) as error:
         raise SettingError(f"W&B: {' '.join(str(error).split())}") from error
 
 
@@ -166,18 +164,18 @@ def has_wandb_login() -> bool:
 
 @contextlib.contextmanager
 def refusing_bad_tokenizer(config: Any, servers: Iterable[Any]) -> Iterator[None]:
-    """Turn a tokenizer that the framework cannot load inside into one sentence."""
+    """Raise a SettingError if the block fails because a tokenizer cannot be loaded."""
     fields = {
         server.tokenizer_name: "openai.tokenizer_name"
         for server in servers
-        if server.server_type != "openai"  # its client loads none
+        if server.server_type != "openai"  # which needs no tokenizer
     }
     fields[config.tokenizer_name] = "env.tokenizer_name"
     try:
         yield
     except Exception as error:
-        # Tokenizers raise any kind of exception. One that was downloaded is local.
-        # The import takes seconds, which `launch` does without.
+        # Tokenizers raise any kind of exception. A good one has been downloaded by now.
+        # The import takes seconds; `launch` does not need it.
         from atroposlib.envs.base import AutoTokenizer
 
         for name, field in fields.items():
@@ -185,7 +183,7 @@ def refusing_bad_tokenizer(config: Any, servers: Iterable[Any]) -> Iterator[None
                 AutoTokenizer.from_pretrained(name, local_files_only=True)
             except Exception:  # noqa: BLE001 - as above
                 raise SettingError(
-                    f"{field}: {shown(name)} cannot be loaded ({_words(error)});"
+                    f"{field}: {shown(name)} cannot be loaded ({_first_line(error)});"
                     " expected a model on the Hugging Face hub, or a folder with a"
                     " tokenizer.json"
                 ) from error
@@ -203,7 +201,7 @@ def check_template(name: str, tokenizer: Any) -> None:
             messages, tokenize=False, add_generation_prompt=True
         )
     except Exception as error:  # noqa: BLE001 - a template is a program
-        reason = f"cannot render a question: {_words(error)}"
+        reason = f"cannot render a question: {_first_line(error)}"
     else:
         if all(message["content"] in rendered for message in messages):
             return
@@ -214,6 +212,6 @@ def check_template(name: str, tokenizer: Any) -> None:
     )
 
 
-def _words(error: BaseException) -> str:
-    first = f"{type(error).__name__}: {error}".strip().splitlines()[0]
-    return first[:MAX_SHOWN_CHARS].rstrip(".: ")
+def _first_line(error: BaseException) -> str:
+    line = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+    return line[:MAX_SHOWN_CHARS].rstrip(".: ")

@@ -1,4 +1,4 @@
-"""The numbers of a run: its W&B run with its tables, and its file on this machine."""
+"""The metrics of a run: in W&B, with tables, and in a file on this machine."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from typing import Any
 import wandb
 from atroposlib.envs.base import BaseEnv
 
+from rg_env.atropos.api_client import ApiSession
 from rg_env.errors import RunError
+from rg_env.inference.servers import Servers
 from rg_env.results.result_file import env_settings
 from rg_env.run.dumps import Dumps
-from rg_env.run.group import listed
 from rg_env.run.metrics import Metrics
 from rg_env.stream.curriculum import Feedback
+from rg_env.stream.prefetch import RunItems
+from rg_env.workers.worker_pool import WorkerPool
 
 
 class Reporting(BaseEnv):
@@ -26,9 +29,16 @@ class Reporting(BaseEnv):
     _feedback: Feedback
     _dumps: Dumps
     _kind: str
+    _servers: Servers
+    _session: ApiSession
+    _pool: WorkerPool | None
+    _items: RunItems | None
 
     async def _start_wandb(self, name: str | None) -> None:
-        """Start a run, for example `gcd-2026-11-20-3f9a1c`; None is W&B's own name."""
+        """Start a W&B run, for example `gcd-2026-11-20-3f9a1c` for the name `gcd`.
+
+        If the name is None, W&B chooses one.
+        """
         if not self.config.use_wandb:
             return
         today = datetime.now(timezone.utc).date()
@@ -40,7 +50,7 @@ class Reporting(BaseEnv):
                 group=self.wandb_group,
                 config={"model": self._dumps.model, **env_settings(self.config)},
             )
-        except Exception as error:  # its own, and ValueError for its variables
+        except Exception as error:  # W&B's errors; ValueError for a bad WANDB_ variable
             raise RunError(
                 f"W&B failed ({type(error).__name__}: {' '.join(str(error).split())});"
                 " WANDB_MODE=offline logs the run to this machine, --env.use_wandb"
@@ -54,30 +64,31 @@ class Reporting(BaseEnv):
     async def add_rollouts_for_wandb(self, scored_data: Any, item: Any = None) -> None:
         """Keep a few rollouts of a group for the W&B table, if W&B is on.
 
-        The last two columns are empty where a group names no gold answer and no task.
+        The last two columns are empty if the group names no gold answer and no task.
         """
         if not self.config.use_wandb:
             return
-        wanted = self.config.num_rollouts_per_group_for_logging
-        most = None if wanted == -1 else wanted
-        for group in listed(scored_data):
-            tokens = group["tokens"][:most]
-            texts = await asyncio.to_thread(self.tokenizer.batch_decode, tokens)
-            gold = str(group.get("gold_answer", ""))
-            task = str(group.get("task", ""))
-            pairs = zip(texts, group["scores"][:most], strict=True)
-            self.rollouts_for_wandb.append([(*pair, gold, task) for pair in pairs])
+        limit = self.config.num_rollouts_per_group_for_logging
+        end = None if limit == -1 else limit
+        tokens = scored_data["tokens"][:end]
+        texts = await asyncio.to_thread(self.tokenizer.batch_decode, tokens)
+        gold = str(scored_data.get("gold_answer", ""))
+        task = str(scored_data.get("task", ""))
+        pairs = zip(texts, scored_data["scores"][:end], strict=True)
+        self.rollouts_for_wandb.append([(*pair, gold, task) for pair in pairs])
         excess = len(self.rollouts_for_wandb) - self.config.num_rollouts_to_keep
         del self.rollouts_for_wandb[: max(0, excess)]
 
     async def create_rollout_table(self, wandb_metrics: dict[str, Any]) -> Any:
-        """Add the table of the rollouts that were kept, if there are any.
+        """Add the table of the kept rollouts, if there are any.
 
         Source: atropos 296a0bc, create_rollout_table(); differs: none.
         """
-        columns = ["full_text", "score", "expected_answer", "task_name"]
-        if rows := [row for group in self.rollouts_for_wandb for row in group]:
-            wandb_metrics["train/rollouts"] = wandb.Table([*columns], data=rows)
+        rows = [row for group in self.rollouts_for_wandb for row in group]
+        if rows:
+            wandb_metrics["train/rollouts"] = wandb.Table(
+                ["full_text", "score", "expected_answer", "task_name"], data=rows
+            )
         return wandb_metrics
 
     def get_curriculum_stats(self) -> dict[str, Any]:
@@ -89,33 +100,34 @@ class Reporting(BaseEnv):
         }
 
     async def wandb_log(self, wandb_metrics: dict[str, Any] | None = None) -> None:
-        """Log the numbers of the run to W&B, if it is on, and to its own file.
+        """Log the metrics of the run to W&B, if it is on, and to the metrics file.
 
-        Mends B16 of docs/host_defects.md: of several servers only the last one is
-        logged.
+        Mends B16 of docs/host_defects.md: the framework logs only the last of several
+        servers.
         """
-        dict.update(self.metrics.events, self._events())
-        numbers = {**(wandb_metrics or {}), **self.metrics.numbers()}
-        if self._feedback.moves_something:
+        for name, count in self._events().items():
+            self.metrics.events[name] = count  # `Counter.update` would add them
+        metrics = {**(wandb_metrics or {}), **self.metrics.metrics()}
+        if self._feedback.has_effect:
             stats = self.get_curriculum_stats()
             curves = stats.keys() - {"curriculum_mode", "task_details"}
-            numbers |= {f"curriculum/{name}": stats[name] for name in curves}
-        numbers |= dict(self.eval_metrics)
+            metrics |= {f"curriculum/{name}": stats[name] for name in curves}
+        metrics |= dict(self.eval_metrics)
         self.eval_metrics = []
-        for i, server in enumerate(self._servers.clients):
-            numbers |= await server.wandb_metrics({}, f"server_{i}")
+        for index, client in enumerate(self._servers.clients):
+            metrics |= await client.wandb_metrics({}, f"server_{index}")
         if self.config.use_wandb:
             columns, rows = self._feedback.table()
-            numbers["curriculum/tasks"] = wandb.Table([*columns], data=[*rows])
+            metrics["curriculum/tasks"] = wandb.Table([*columns], data=[*rows])
         try:
-            await super().wandb_log(numbers)  # which adds its own to them
+            await super().wandb_log(metrics)  # which adds more to them
         finally:
-            if self._kind:  # no command has no file
-                alarms = self.metrics.alarms.news()
-                self._dumps.note_numbers(self.curr_step, self._kind, numbers, alarms)
+            if self._kind:  # only a command has a metrics file
+                alarms = self.metrics.alarms.new_rows()
+                self._dumps.write_metrics(self.curr_step, self._kind, metrics, alarms)
 
     def _events(self) -> dict[str, int]:
-        """Return the events that the collaborators have counted since the run began."""
+        """Return the events that the other objects of the run have counted so far."""
         events = self._dumps.losses()
         events |= self._servers.events
         events["api_retries"] = self._session.retries

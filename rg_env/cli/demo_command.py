@@ -139,12 +139,13 @@ def _progress(env: Any, trainer: StandInTrainer) -> str:
 
 def _write_report(env: Any, folder: Path) -> None:
     """Print the dump files of a run, and write a report about them and its metrics."""
-    from rg_env.results.report import report_of  # slow, because it imports polars
+    # The import is slow, because it imports polars.
+    from rg_env.results.report import write_final_report
 
     run_uuid = env.run_uuid
     dumps = sorted(folder.rglob(f"*_{run_uuid}_*.jsonl"))
     files = "\n".join(f"  {os.path.relpath(path)}" for path in dumps)
     print(f"\nDump files, one group a line:\n{files}")
     out = folder / f"demo_{run_uuid}"
-    if page := report_of(dumps, out, title="Groups of the demo"):
+    if page := write_final_report(dumps, out, title="Groups of the demo"):
         print(f"Open them in a browser:\n  {os.path.relpath(page)}")

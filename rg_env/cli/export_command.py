@@ -29,7 +29,7 @@ from rg_env.cli.options import (
 )
 from rg_env.errors import SettingError
 from rg_env.installation import COMMAND
-from rg_env.results.sources import Sources, files_of
+from rg_env.results.sources import Sources, find_files
 from rg_env.results.terminal import WorkProgress
 from rg_env.stream.item import Item
 
@@ -137,7 +137,7 @@ def sft(
     Completions are left out if they have no score, were cut off, or repeat another one
     of the same item. Completions of evaluation items are an error.
     """
-    sources = Sources(files_of(paths))
+    sources = Sources(find_files(paths))
     origin = _origin(
         {
             "paths": [*paths],
@@ -148,13 +148,13 @@ def sft(
     )
     with files.new_export(out, "sft", form, how=origin) as export:
         left_out = export.left_out
-        samples = files.usable(
+        samples = files.select_usable(
             sources.samples("export"), left_out, with_evaluation=with_evaluation
         )
         rows = files.sft_rows(samples, least_score, most_per_item, left_out)
         export.write("train", rows)
         if not export.tasks and sources.unread:
-            raise sources.no_completion(paths)
+            raise sources.no_completion_error(paths)
         unread = {f"{why} lines": count for why, count in sources.unread.items()}
         left_out.update(unread)
     print("\n".join([f"{export}", *sources.reasons(), f"card: {out / 'README.md'}"]))

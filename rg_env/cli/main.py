@@ -176,7 +176,7 @@ class Command(click.Command):
         text = "Log more, with tracebacks"
         self.params.append(
             eager_flag(
-                "-v --verbose", text, lambda _: logs.set_own_level(logging.DEBUG)
+                "-v --verbose", text, lambda _: logs.override_level(logging.DEBUG)
             )
         )
 
@@ -248,5 +248,5 @@ def worker_pool(
     from rg_env.library import worker_jobs
     from rg_env.workers.worker_pool import WorkerPool
 
-    preload = worker_jobs.preload_of(task_modules)
+    preload = worker_jobs.preload_calls(task_modules)
     return contextlib.closing(WorkerPool(count, preload=preload))

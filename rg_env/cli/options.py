@@ -351,11 +351,11 @@ class SettingsCommand(Command):
             values = environment_settings.DEFAULTS | self._command_defaults
             server = CheckedServer(**program_settings.DEFAULTS)
             return CheckedSettings(**values), [server]
-        from rg_env.atropos.config import checked_kind, each_server
+        from rg_env.atropos.config import checked_class, expand_servers
 
         env, configs = typing.cast(Any, env_cls).config_init()
-        servers = each_server(configs)
-        kind = checked_kind(type(servers[0]))
+        servers = expand_servers(configs)
+        kind = checked_class(type(servers[0]))
         copies = [kind.model_construct(**server.model_dump()) for server in servers]
         return env.model_copy(update=self._command_defaults), copies
 

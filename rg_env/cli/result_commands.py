@@ -29,7 +29,7 @@ from rg_env.errors import SettingError, counted, on_one_line
 from rg_env.executor import in_thread
 from rg_env.places import check_writable
 from rg_env.results.samples import SCORES, Sample, batched
-from rg_env.results.sources import Sources, files_of
+from rg_env.results.sources import Sources, find_files
 from rg_env.results.terminal import WorkProgress, rendered
 from rg_env.run.group import Group
 from rg_env.run.group_loop import Part
@@ -84,7 +84,7 @@ def _print(
     comparison: Comparison, remarks: Sequence[str], *, with_tasks: bool, as_json: bool
 ) -> None:
     if as_json:
-        print(json.dumps(comparison.numbers() | {"remarks": remarks}, indent=2))
+        print(json.dumps(comparison.as_json() | {"remarks": remarks}, indent=2))
         return
     print(rendered(*comparison.tables(with_tasks=with_tasks)), *remarks, sep="\n")
 
@@ -102,7 +102,7 @@ def _read_results(
     """
     from rg_env.results.estimates import HAS_SCORE, row_of, table_of
 
-    by_path = {path: Sources(files_of([path])) for path in paths}
+    by_path = {path: Sources(find_files([path])) for path in paths}
     results: dict[str, int] = {}
 
     def rows() -> Iterator[Sequence[Any]]:
@@ -120,7 +120,7 @@ def _read_results(
                 number = results.setdefault(name, len(results))
                 yield row_of(sample, number, score or "")
             if len(results) == results_before:
-                raise sources.no_completion([path])
+                raise sources.no_completion_error([path])
 
     table = table_of(rows())
     scored = {*table.filter(HAS_SCORE)["result"]}
@@ -196,14 +196,14 @@ def rescore(
     if out is not None:
         check_writable("--out", out)
     output = out and out.resolve()
-    sources = Sources([file for file in files_of(paths) if file.resolve() != output])
+    sources = Sources([file for file in find_files(paths) if file.resolve() != output])
     modules = tuple(task_modules)
     with contextlib.ExitStack() as stack:
         cluster = _connect_to_cluster(ray, stack) if ray else None
         pool = stack.enter_context(worker_pool(workers, modules))
         rows = shutdown.run(_rescore(sources, out, pool, cluster, modules))
     if not rows:
-        raise sources.no_completion(paths)
+        raise sources.no_completion_error(paths)
     table = table_of(rows)
     ours = table.filter(result=SCORES.index("ours"))
     unscored = Counter(ours.filter(~HAS_SCORE)["outcome"])
@@ -239,9 +239,9 @@ async def _rescore(
     from rg_env.results.rescoring import (
         RescoredFile,
         Rescoring,
-        by_item,
+        group_by_item,
         rescore,
-        rescored_here,
+        rescore_here,
     )
 
     library = await read_library(pool)
@@ -275,12 +275,12 @@ async def _rescore(
         sinks.append(show)
         if cluster is None:
             batches = batched(samples, SAMPLES_PER_BATCH)
-            items = (item for batch in batches for item in by_item(batch))
-            await rescore(items, Rescoring(pool, library).of_item, sinks)
+            items = (item for batch in batches for item in group_by_item(batch))
+            await rescore(items, Rescoring(pool, library).score_item, sinks)
         else:
             await rescore(
                 batched(samples, SAMPLES_PER_CALL),
-                lambda batch: cluster.call(rescored_here, batch, modules),
+                lambda batch: cluster.call(rescore_here, batch, modules),
                 sinks,
                 cluster.cpus * CALLS_PER_CORE,
             )

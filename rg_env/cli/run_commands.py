@@ -58,8 +58,10 @@ def build_env(
         config, servers = with_model(
             config,
             servers,
-            named=["model_name" in each for each in explicit.server_sections(servers)],
-            names_tokenizer="tokenizer_name" in explicit.env,
+            sets_model=[
+                "model_name" in each for each in explicit.server_sections(servers)
+            ],
+            sets_tokenizer="tokenizer_name" in explicit.env,
             trains=is_serve,
         )
     env = env_cls(config, servers, slurm=explicit.slurm, testing=False)
@@ -112,8 +114,8 @@ def process(command: SettingsCommand, explicit: ExplicitSettings) -> int:
 
 def _write_rows(env: Any) -> None:
     """Run `process`, and write a report, also after a failure but not a signal."""
-    from rg_env.results.report import report_of
-    from rg_env.results.result_file import metrics_beside
+    from rg_env.results.report import write_final_report
+    from rg_env.results.run_metrics import metrics_path
 
     try:
         asyncio.run(env.process_manager())
@@ -121,8 +123,8 @@ def _write_rows(env: Any) -> None:
         path = Path(env.config.data_path_to_save_groups)
         folder = path.with_name(f"{path.name.removesuffix('.jsonl')}_report")
         # Without rows, the metrics say why.
-        files = [path] if path.exists() else [metrics_beside(path)]
-        if page := report_of(files, folder, title=f"Groups in {path.name}"):
+        files = [path] if path.exists() else [metrics_path(path)]
+        if page := write_final_report(files, folder, title=f"Groups in {path.name}"):
             print(f"rows: {path}\nreport: {page}")
 
 
@@ -145,10 +147,12 @@ def evaluate(
     asyncio.run(env._run_evaluate())
     folder = evaluation.folder
     if folder is not None:
-        from rg_env.results.report import report_of
+        from rg_env.results.report import write_final_report
 
         title = f"Evaluation {folder.name}"
-        page = report_of([folder / "samples.jsonl"], folder / "report", title=title)
+        page = write_final_report(
+            [folder / "samples.jsonl"], folder / "report", title=title
+        )
         if page:
             logger.info("report: %s", page)
     return 0
@@ -187,7 +191,12 @@ def screen(
     file that selects the tasks and levels with reward variance in their groups.
     """
     from rg_env.line_file import read_groups
-    from rg_env.results.screening import ScreenRun, screen_rows, screen_text, table_for
+    from rg_env.results.screening import (
+        ScreenRun,
+        screen_table,
+        screen_tasks,
+        screen_text,
+    )
     from rg_env.results.terminal import rendered
 
     if out.suffix != ".yaml":
@@ -197,8 +206,8 @@ def screen(
     env = build_env(command, explicit, lambda c: ScreenRun(c, groups, rows_path))
     _write_rows(env)
     rows = Path(env.config.data_path_to_save_groups)
-    tasks = screen_rows(read_groups(rows), env.screen.bounds, least_share)
-    print(rendered(table_for(tasks)))
+    tasks = screen_tasks(read_groups(rows), env.screen.bounds, least_share)
+    print(rendered(screen_table(tasks)))
     if all(task.left_out for task in tasks):
         raise RunError(
             f"no task has variance in {least_share:.0%} of its groups, so no"
@@ -282,7 +291,9 @@ def launch(command: SettingsCommand, explicit: ExplicitSettings) -> int:
         try:
             run = TrainingRun(plan)
             # The trainer gets all the time that it needs to end.
-            lifetime = shutdown.Lifetime(at_once=run.kill_all, is_limited=False)
+            lifetime = shutdown.Lifetime(
+                on_second_signal=run.kill_all, is_limited=False
+            )
             asyncio.run(lifetime.run(run.run()))
         finally:
             if plan.policy.is_dir():

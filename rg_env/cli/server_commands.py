@@ -117,7 +117,7 @@ def run_api(host: str, port: int, **clients: Any) -> int:
     """Run the Atropos API. It is the framework's own API with faster encoding."""
     from atroposlib.api import app
 
-    from rg_env.atropos.api_server import quick_application
+    from rg_env.atropos.api_server import faster_application
 
     with listen(host, port) as listener:
         if clients["secret_file"] is None and not is_loopback(listener):
@@ -125,7 +125,7 @@ def run_api(host: str, port: int, **clients: Any) -> int:
                 "all machines that reach this port can register, take batches and send"
                 " groups that are trained on; --secret_file FILE requires a secret"
             )
-        application = with_client_check(quick_application(app), host, **clients)
+        application = with_client_check(faster_application(app), host, **clients)
         return _serve("Atropos API", listener, application)
 
 

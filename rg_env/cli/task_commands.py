@@ -85,7 +85,7 @@ class TaskFacts:
 
 
 def _asks_for(info: TaskInfo) -> str:
-    return ASKS.get(info.name) or on_one_line(info.asks, 64)
+    return ASKS.get(info.name) or on_one_line(info.summary, 64)
 
 
 def _cost_text(cost_ms: float | None) -> str:
@@ -105,7 +105,7 @@ def task_table(tasks: Sequence[TaskFacts]) -> str:
             if scale is not None:
                 default = scale.default_level
                 cells = [
-                    f"{len(scale.steps)}{'*' if scale.is_dead else ''}",
+                    f"{len(scale.steps)}{'*' if scale.is_constant else ''}",
                     "off" if default is None else f"{default:.2f}",
                     _cost_text(scale.steps[0].item_ms),
                     _cost_text(scale.steps[-1].item_ms),
@@ -235,7 +235,7 @@ async def _make_item(
         return Item(name, params, seed, level)
 
     maker = ItemMaker(deadline_s=MAKE_DEADLINE_S)
-    return await maker.first_usable(pool, map(item_of, seeds))
+    return await maker.make_first_usable(pool, map(item_of, seeds))
 
 
 async def _shown_values(
@@ -315,11 +315,11 @@ def show(
 # -- doctor ----------------------------------------------------------------------------
 
 
-def remarks(tasks: Sequence[TaskInfo], other_scorers: Sequence[str]) -> list[str]:
+def remarks(tasks: Sequence[TaskInfo], changed_scorers: Sequence[str]) -> list[str]:
     """Return lines about tasks with another scorer, and about untranslated tasks."""
     english = [info.name for info in tasks if info.languages == ("en",)]
     scorer = f"another scorer than that of reasoning-gym {LIBRARY_VERSION}"
-    notes = {scorer: other_scorers, "not translated, always in English": english}
+    notes = {scorer: changed_scorers, "not translated, always in English": english}
     return [f"{note}: {', '.join(names)}" for note, names in notes.items() if names]
 
 
@@ -360,14 +360,14 @@ def doctor(names: Sequence[str], task_modules: Sequence[str], items: int) -> int
         tasks = chosen_tasks(library, names)
         faults = shutdown.run(check_tasks(tasks, items, pool, other))
         finding_scorers = pool.run(
-            worker_jobs.other_scorers, tasks, deadline_s=SOLVE_DEADLINE_S
+            worker_jobs.changed_scorers, tasks, deadline_s=SOLVE_DEADLINE_S
         )
-        other_scorers = shutdown.run(finding_scorers)
+        changed_scorers = shutdown.run(finding_scorers)
         layers = ", ".join(pool.sandbox_layers)
     for task, fault in faults.items():
         print(f"{task}: {printable(fault)}")
     infos = [library.tasks[task] for task in tasks]
-    for remark in remarks(infos, other_scorers):
+    for remark in remarks(infos, changed_scorers):
         print(remark)
     packages = [f"reasoning-gym {library.version}"]
     with contextlib.suppress(metadata.PackageNotFoundError):

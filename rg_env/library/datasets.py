@@ -2,7 +2,7 @@
 
 Nothing here protects against the library's code. Generators print, write files and may
 hang, so call `make_entry` in a worker process. Datasets that are slow to build are
-kept.
+cached.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import functools
 import inspect
 import json
 import math
+import pickle
 import random
 import sys
 import textwrap
@@ -24,9 +25,9 @@ from typing import Any
 from rg_env.errors import SettingError, shown, unknown_name
 from rg_env.library.registry import OWN_TASKS, cause_of, load_factory
 from rg_env.reward.score import ScoreFunction, as_unit
-from rg_env.task_rules.one_rule import CONTAINED
-from rg_env.task_rules.rules import MAX_ANSWER_CHARS, MIXTURE, Entry, ScorerFix
-from rg_env.task_rules.table import fault_of, rules_of
+from rg_env.task_rules.one_rule import CONTAINMENT_FIX
+from rg_env.task_rules.rules import MAX_ANSWER_CHARS, Entry, ScorerFix
+from rg_env.task_rules.table import fault_of, rules_of, source_task
 
 MAKING_DEADLINE_S = 20.0  # CPU time for one entry, unless a setting gives it
 ANSWER_DEADLINE_S = 5.0  # CPU time for one answer
@@ -37,12 +38,12 @@ class UnusableEntryError(RuntimeError):
 
 
 class OwnTaskError(RuntimeError):
-    """A user's task raised an error; the message has its place in their file."""
+    """A user's task raised an error; the message has the line in their file."""
 
 
 @contextlib.contextmanager
-def blaming() -> Iterator[None]:
-    """Turn errors of a user's code into `OwnTaskError`."""
+def own_task_errors() -> Iterator[None]:
+    """Turn exceptions of a user's code inside the context into `OwnTaskError`."""
     try:
         yield
     except (MemoryError, UnusableEntryError):
@@ -52,11 +53,11 @@ def blaming() -> Iterator[None]:
 
 
 # Datasets that are built faster are built again for each entry. Of the 510 datasets
-# that random levels need, 59 are kept and take about 100 MB.
-WORTH_KEEPING_S = 0.001
-MAX_KEPT_DATASETS = 100
+# that random levels need, 59 are cached and take about 100 MB.
+MIN_CACHED_BUILD_S = 0.001
+MAX_CACHED_DATASETS = 100
 
-_kept: dict[tuple[str, str], Any] = {}
+_cache: dict[tuple[str, str], Any] = {}
 """Task and parameters to dataset, the least recently used one first."""
 
 
@@ -70,23 +71,25 @@ def build_dataset(
     return factory.create_dataset(task, seed=seed, size=size, **params)
 
 
-def kept_dataset(task: str, params: Mapping[str, Any]) -> Any:
+def cached_dataset(task: str, params: Mapping[str, Any]) -> Any:
     """Return a dataset of these parameters; the caller sets its seed."""
     key = (task, repr(sorted(params.items())))
-    took_s = WORTH_KEEPING_S
-    dataset = _kept.pop(key, None)
-    if dataset is None:
+    dataset = _cache.pop(key, None)
+    is_slow = dataset is not None
+    if not is_slow:
         began_s = time.process_time()
         dataset = build_dataset(task, params, seed=0)
-        took_s = time.process_time() - began_s
-    if took_s >= WORTH_KEEPING_S:
-        _kept[key] = dataset
-        if len(_kept) > MAX_KEPT_DATASETS:
-            del _kept[next(iter(_kept))]
+        is_slow = time.process_time() - began_s >= MIN_CACHED_BUILD_S
+    if is_slow:
+        _cache[key] = dataset
+        if len(_cache) > MAX_CACHED_DATASETS:
+            del _cache[next(iter(_cache))]
+    # Datasets that share data on their class get the data of their own parameters back.
     name = rules_of(task).kept_on_class
-    if hasattr(type(dataset), name):
-        own = vars(dataset).setdefault(name, getattr(type(dataset), name))
-        setattr(type(dataset), name, own)
+    dataset_cls = type(dataset)
+    if hasattr(dataset_cls, name):
+        data = vars(dataset).setdefault(name, getattr(dataset_cls, name))
+        setattr(dataset_cls, name, data)
     return dataset
 
 
@@ -103,18 +106,18 @@ def _reset_global_state(seed: int) -> None:
         sys.modules["numpy"].random.seed(seed)
 
 
-def _usable(
+def _corrected_entry(
     task: str, entry: dict[str, Any], checked: bool, published: bool
 ) -> dict[str, Any]:
     """Return an entry with corrected metadata, or raise UnusableEntryError."""
     answer = entry["answer"]
     if isinstance(answer, str) and len(answer) > MAX_ANSWER_CHARS:
         raise UnusableEntryError(f"its answer is over {MAX_ANSWER_CHARS} characters")
-    made_by = entry["metadata"]["source_dataset"] if task == MIXTURE else task
-    fault = fault_of(made_by, entry, checked=checked, published=published)
+    source = source_task(task, entry)
+    fault = fault_of(source, entry, checked=checked, published=published)
     if fault is not None:
         raise UnusableEntryError(f"its {fault}")
-    correct = rules_of(made_by).corrected_metadata
+    correct = rules_of(source).corrected_metadata
     if correct is None or not checked:
         return entry
     return {**entry, "metadata": {**entry["metadata"], **correct(entry)}}
@@ -126,18 +129,21 @@ def make_entry(
     seed: int,
     checked: bool = True,
     published: bool = False,
-    place: tuple[int, int] = (0, 1),
+    index_and_size: tuple[int, int] = (0, 1),
 ) -> dict[str, Any]:
-    """Return the same as `create_dataset(task, seed=seed, size=1, **params)[0]`.
+    """Return the entry of a seed, with corrected metadata.
+
+    It is otherwise that of `create_dataset(task, seed=seed, size=1, **params)[0]`.
 
     Args:
         task: A registered task.
         params: Dataset parameters that differ from the defaults.
         seed: In [0, 2**32).
         checked: Whether every faulty entry is rejected and metadata is corrected. If
-            not, only entries are rejected that vary or have no answer.
+            false, only entries that vary or have no answer are rejected.
         published: Whether the entry is of a published evaluation; see `fault_of`.
-        place: The index in the dataset and its size, only for tasks with `is_rebuilt`.
+        index_and_size: The index of the entry in a dataset of this size; only tasks
+            with `is_rebuilt` need it.
 
     Raises:
         UnusableEntryError: The entry cannot be used.
@@ -145,19 +151,20 @@ def make_entry(
     """
     _reset_global_state(seed)
     if task in OWN_TASKS:
-        with blaming():
-            # A kept dataset might depend on the seed that it was built with.
+        with own_task_errors():
+            # A cached dataset might depend on the seed that it was built with.
             entry = build_dataset(task, params, seed)[0]
             if not isinstance(entry["question"], str):
                 raise TypeError(f"question is {shown(entry['question'])}, no text")
-            return _usable(task, entry, checked, published)
+            return _corrected_entry(task, entry, checked, published)
+    index, size = index_and_size
     if rules_of(task).is_rebuilt:
-        dataset = build_dataset(task, params, seed, size=place[1])
+        dataset = build_dataset(task, params, seed, size)
     else:
-        dataset = kept_dataset(task, params)
+        dataset = cached_dataset(task, params)
         dataset.seed = seed
         _reset_global_state(seed)
-    return _usable(task, dataset[place[0]], checked, published)
+    return _corrected_entry(task, dataset[index], checked, published)
 
 
 def usable_entries(
@@ -171,9 +178,9 @@ def usable_entries(
 
 @functools.lru_cache(maxsize=1)
 def dataset_entries(task: str, config: str) -> list[dict[str, Any] | None]:
-    """Return the entries of a whole dataset, None for each that cannot be made.
+    """Return the entries of a dataset, None for each that cannot be made.
 
-    `config` is JSON of the arguments of `create_dataset`, with `size` and `seed`.
+    `config` is the JSON of the arguments of `create_dataset`, with `size` and `seed`.
     """
     params = json.loads(config)
     _reset_global_state(params["seed"])
@@ -192,7 +199,7 @@ def dataset_entry(task: str, config: str, index: int) -> dict[str, Any]:
     entry = dataset_entries(task, config)[index]
     if entry is None:
         raise UnusableEntryError("its item is not made")
-    return _usable(task, entry, checked=True, published=True)
+    return _corrected_entry(task, entry, checked=True, published=True)
 
 
 # -- scorers ---------------------------------------------------------------------------
@@ -205,21 +212,22 @@ def _scorer_needs_no_dataset(dataset_cls: Any) -> bool:
     function = ast.parse(source).body[0]
     if not isinstance(function, ast.FunctionDef):
         return False
-    own = {function.args.args[0].arg, "super"}
-    nodes = (node for part in function.body for node in ast.walk(part))
-    return not any(isinstance(node, ast.Name) and node.id in own for node in nodes)
+    forbidden = {function.args.args[0].arg, "super"}
+    nodes = (node for statement in function.body for node in ast.walk(statement))
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    return names.isdisjoint(forbidden)
 
 
 def scoring_dataset(task: str, params: Mapping[str, Any]) -> Any:
-    """Return a dataset with the parameters of the entry's, for its scorer."""
+    """Return a dataset for the scorer of entries that were made with `params`."""
     _reset_global_state(0)
     if task in OWN_TASKS:
-        with blaming():
-            return kept_dataset(task, params)
+        with own_task_errors():
+            return cached_dataset(task, params)
     dataset_cls = load_factory().DATASETS[task][0]
     if _scorer_needs_no_dataset(dataset_cls):  # setup takes up to half a second
         return object.__new__(dataset_cls)
-    return kept_dataset(task, params)
+    return cached_dataset(task, params)
 
 
 def checked_scorer(scorer: ScoreFunction) -> ScoreFunction:
@@ -228,7 +236,7 @@ def checked_scorer(scorer: ScoreFunction) -> ScoreFunction:
     def score(answer: str, entry: Entry) -> Any:
         value = scorer(answer, entry)
         number = float(value) if hasattr(value, "__float__") else math.nan
-        # A sum of floats may exceed 0 or 1 slightly.
+        # A sum of floats may lie slightly outside [0, 1].
         if not -1e-6 <= number <= 1 + 1e-6:
             raise TypeError(f"returned {shown(value)}; expected a number from 0 to 1")
         return value
@@ -240,16 +248,16 @@ def has_base_scorer(task: str) -> bool:
     """Return whether a task uses the scorer of the library's base class."""
     factory = load_factory()
     scorer = factory.DATASETS[task][0].score_answer
-    return bool(scorer is factory.ProceduralDataset.score_answer)
+    return scorer is factory.ProceduralDataset.score_answer
 
 
 def fix_of(task: str) -> ScorerFix | None:
     """Return the fix of a registered task, None if it has none.
 
-    A task with the library's base scorer has the fix `CONTAINED`, unless its row has
-    another.
+    It is the fix in the rules of the task, or else, for a task with the library's base
+    scorer, `CONTAINMENT_FIX`.
     """
-    return rules_of(task).fix or (CONTAINED if has_base_scorer(task) else None)
+    return rules_of(task).fix or (CONTAINMENT_FIX if has_base_scorer(task) else None)
 
 
 def corrected_scorer(task: str, library_score: ScoreFunction) -> ScoreFunction:
@@ -259,16 +267,29 @@ def corrected_scorer(task: str, library_score: ScoreFunction) -> ScoreFunction:
         return library_score
 
     def score(answer: str, entry: Entry) -> Any:
-        return fix.score(
-            answer, entry, lambda text: as_unit(library_score(text, entry))
-        )
+        def unit_score(text: str) -> float:
+            return as_unit(library_score(text, entry))
+
+        return fix.score(answer, entry, unit_score)
 
     return score
 
 
-def dataset_from_config(module: str, class_name: str, config: Any) -> tuple[str, Any]:
-    """Return the registered task of a class and its dataset, or raise SettingError."""
+# One dataset is cached, because it may be large; the calls of one group share it.
+@functools.lru_cache(maxsize=1)
+def dataset_from_config(class_path: str, config: bytes) -> tuple[str, Any]:
+    """Return the task of a registered class, and a dataset of the class.
+
+    Args:
+        class_path: The class of the dataset, as "module:class".
+        config: Its pickled config.
+
+    Raises:
+        SettingError: No task is registered with this class.
+    """
     for task, (dataset_cls, _) in load_factory().DATASETS.items():
-        if (dataset_cls.__module__, dataset_cls.__qualname__) == (module, class_name):
-            return task, dataset_cls(config)
-    raise SettingError(f"dataset_obj: {module}.{class_name} is no registered task")
+        if f"{dataset_cls.__module__}:{dataset_cls.__qualname__}" == class_path:
+            loaded = pickle.loads(config)  # noqa: S301 - made by the pool's owner
+            return task, dataset_cls(loaded)
+    class_name = class_path.replace(":", ".")
+    raise SettingError(f"dataset_obj: {class_name} is no registered task")

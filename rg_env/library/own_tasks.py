@@ -1,9 +1,9 @@
 """A user's own tasks: finds the modules that register them, and imports them.
 
-These are the modules in a setting, and those of the classes that a process registered
-with reasoning-gym before it started workers. That process imports neither them nor the
-library. It inspects the imported modules and makes the process from which workers are
-forked `load` them, with the rules that a module has as `RULES`.
+The modules are those in the setting `task_modules`, and those of the classes that this
+process registered with reasoning-gym before it started workers. This process imports
+neither them nor the library: the process from which workers are forked calls `load`,
+which also adds the rules that a module has as `RULES`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import importlib.util
 import json
 import operator
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -32,11 +32,11 @@ from rg_env.library.registry import (
 from rg_env.task_rules.rules import MIXTURE, TaskRules
 from rg_env.task_rules.table import TABLE
 
-ClassPlace = tuple[str, str]
+ClassLocation = tuple[str, str]
 """The name of a module, or the path of its file, and the name of a class in it."""
 
 
-def checked(module: str) -> str:
+def resolve_module(module: str) -> str:
     """Return the name of a module unchanged, or the absolute path of a file.
 
     Raises:
@@ -63,14 +63,14 @@ def own_modules(names: str | Sequence[str]) -> tuple[str, ...]:
     Raises:
         SettingError: A module is not a name or a file.
     """
-    each = [names] if isinstance(names, str) else names
+    modules = [names] if isinstance(names, str) else names
     try:
-        return tuple(map(checked, each))
+        return tuple(map(resolve_module, modules))
     except ValueError as error:
         raise SettingError(f"task_modules: {error}") from error
 
 
-def registered_here() -> dict[str, list[ClassPlace | None]]:
+def registered_here() -> dict[str, list[ClassLocation | None]]:
     """Return the tasks that this process registered, and where their classes are.
 
     The classes are dataset, config and curriculum.
@@ -81,15 +81,15 @@ def registered_here() -> dict[str, list[ClassPlace | None]]:
     factory = sys.modules.get(f"{PACKAGE}.factory")
     curricula = getattr(factory, "CURRICULA", {})
     tasks = {}
-    for task, classes in dict(getattr(factory, "DATASETS", {})).items():
-        every = [*classes, curricula.get(task)]
-        packages = {cls.__module__.partition(".")[0] for cls in every if cls}
+    for task, registered in dict(getattr(factory, "DATASETS", {})).items():
+        classes = [*registered, curricula.get(task)]
+        packages = {cls.__module__.partition(".")[0] for cls in classes if cls}
         if task not in {*TASKS, MIXTURE} or packages != {PACKAGE}:
-            tasks[task] = [_place(task, cls) if cls else None for cls in every]
+            tasks[task] = [cls and _location(task, cls) for cls in classes]
     return tasks
 
 
-def _place(task: str, cls: type) -> ClassPlace:
+def _location(task: str, cls: type) -> ClassLocation:
     module: str | None = cls.__module__
     if module == "__main__":  # a worker imports it by its real name, or from its file
         main = sys.modules[module]
@@ -104,87 +104,98 @@ def _place(task: str, cls: type) -> ClassPlace:
     return module, cls.__qualname__
 
 
-def preloads(named: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the call that loads a user's tasks in a fork server, if there are any.
+def loading_call(modules: Sequence[str]) -> tuple[str, ...]:
+    """Return the `preload` of a pool that loads a user's tasks, () if there are none.
 
     Raises:
         SettingError: See `registered_here`.
     """
-    order = (list(named), registered_here())
-    return (f"{__name__}:load:{json.dumps(order)}",) if any(order) else ()
+    arguments = (modules, registered_here())
+    return (f"{__name__}:load:{json.dumps(arguments)}",) if any(arguments) else ()
 
 
-def load(order: str) -> None:
+def load(arguments: str) -> None:
     """Import modules, register their tasks if they are not yet, and add their rules.
 
     Args:
-        order: JSON of the names of modules and of task to the places of its classes.
+        arguments: JSON of the names of modules and of task to the locations of its
+            classes.
 
     Raises:
         SettingError: A module or a class cannot be used.
     """
+    modules, registered = json.loads(arguments)
     factory = load_factory()
     try:
-        _load(factory, *json.loads(order))
+        _import_tasks(factory, modules, registered)
     except BaseException as error:  # a module may also exit or raise KeyboardInterrupt
         cause = printable(cause_of(error))
         raise SettingError(f"tasks of your own cannot be loaded: {cause}") from error
 
 
-def _load(
-    factory: Any, named: list[str], registered: dict[str, list[ClassPlace | None]]
+def _import_tasks(
+    factory: Any,
+    names: list[str],
+    registered: dict[str, list[ClassLocation | None]],
 ) -> None:
     library = set(factory.DATASETS)
-    for task, places in registered.items():
-        classes: list[Any] = [
-            place and operator.attrgetter(place[1])(imported(place[0]))
-            for place in places
-        ]
+    for task, locations in registered.items():
+        classes = [location and _import_class(*location) for location in locations]
         if factory.DATASETS.get(task) != tuple(classes[:2]):
             factory.register_dataset(task, *classes)
-    modules = {module.__name__: module for module in map(imported, named)}
+    imported = [import_module_or_file(name) for name in names]
+    modules = {module.__name__: module for module in imported}
     OWN_TASKS.update(factory.DATASETS.keys() - library)
-    if named and not OWN_TASKS:
+    if names and not OWN_TASKS:
         call = f"{PACKAGE}.factory.register_dataset"
         raise ValueError(f"{', '.join(modules)}: no task is registered with {call}")
+    modules |= {name: sys.modules[name] for name in _class_modules(factory)}
+    for name, module in sorted(modules.items()):
+        source = Path(module.__file__ or "").read_bytes()
+        digest = hashlib.sha256(source).hexdigest()[:12]
+        OWN_MODULES[Path(name).name if "/" in name else name] = digest
+        _add_rules(module)
+
+
+def _import_class(module: str, name: str) -> Any:
+    return operator.attrgetter(name)(import_module_or_file(module))
+
+
+def _class_modules(factory: Any) -> Iterator[str]:
+    """Yield the names of the user's modules that define classes of their tasks."""
     foreign = {PACKAGE, *sys.stdlib_module_names}
     for task in OWN_TASKS:
         for cls in (*factory.DATASETS[task], factory.CURRICULA.get(task)):
             # The module of a class that `type` made is Python's `abc`.
             if cls and cls.__module__.partition(".")[0] not in foreign:
-                modules[cls.__module__] = sys.modules[cls.__module__]
-    for name, module in sorted(modules.items()):
-        source = Path(module.__file__ or "").read_bytes()
-        digest = hashlib.sha256(source).hexdigest()[:12]
-        OWN_MODULES[Path(name).name if "/" in name else name] = digest
-        _take_rules(module)
+                yield cls.__module__
 
 
-def imported(module: str) -> ModuleType:
+def import_module_or_file(module: str) -> ModuleType:
     """Import a module by name, or from a file that may import its neighbours."""
     file = Path(module)
     if not file.is_absolute():
         return importlib.import_module(module)
-    for known in list(sys.modules.values()):
-        if getattr(known, "__file__", None) == module:
-            return known
+    for loaded in list(sys.modules.values()):
+        if getattr(loaded, "__file__", None) == module:
+            return loaded
     sys.path.append(str(file.parent))
     # The module is named after its file, or by its path if that name is taken.
     is_taken = file.stem in {*sys.modules, *sys.stdlib_module_names}
     name = module if is_taken else file.stem
     loader = SourceFileLoader(name, module)
     spec = cast(ModuleSpec, importlib.util.spec_from_loader(name, loader))
-    loaded = sys.modules[name] = importlib.util.module_from_spec(spec)
-    loader.exec_module(loaded)
-    return loaded
+    new = sys.modules[name] = importlib.util.module_from_spec(spec)
+    loader.exec_module(new)
+    return new
 
 
-def _take_rules(module: ModuleType) -> None:
-    """Add the rows of a module's `RULES` to the table of rules."""
-    given = getattr(module, "RULES", ())
-    for row in given if isinstance(given, (list, tuple)) else [given]:
-        is_row = isinstance(row, TaskRules) and row.task in OWN_TASKS
-        if not is_row or TABLE.setdefault(row.task, row) is not row:
+def _add_rules(module: ModuleType) -> None:
+    """Add the rows of a module's `RULES`, one or several, to the table of rules."""
+    rows = getattr(module, "RULES", ())
+    for row in rows if isinstance(rows, (list, tuple)) else [rows]:
+        is_valid = isinstance(row, TaskRules) and row.task in OWN_TASKS
+        if not is_valid or TABLE.setdefault(row.task, row) is not row:
             raise ValueError(
                 f"RULES of {module.__name__}: expected one TaskRules for each of your"
                 f" tasks, found {shown(row)}"

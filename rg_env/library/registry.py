@@ -1,9 +1,9 @@
 """Imports reasoning-gym, and describes the tasks that it registers.
 
-A populated `reasoning-gym/` folder beside the project (the git submodule) is used
-instead of the installed package. Only this module imports the library, and only on
-first use, because that takes two seconds and a hundred megabytes. The import may raise
-anything: the checkout may be incomplete, or the version another one.
+A populated `reasoning-gym/` folder in the project (the git submodule) is used instead
+of the installed package. Only this module imports the library, and only on first use,
+because that takes two seconds and a hundred megabytes. The import may raise anything:
+the checkout may be incomplete, or of another version.
 
 `library_tasks.json` lists the tasks of one release, for uses without an import.
 `baselines.json` has the scores of trivial baselines, which answer without solving, at
@@ -36,23 +36,23 @@ PACKAGE = "reasoning_gym"
 SUBMODULE = Path(__file__).resolve().parents[2] / "reasoning-gym"
 
 LIBRARY_TASKS = Path(__file__).with_name("library_tasks.json")
-_LIST = json.loads(LIBRARY_TASKS.read_text(encoding="utf-8"))
-LIBRARY_VERSION: str = _LIST["library_version"]
-CATEGORIES: Mapping[str, str] = _LIST["tasks"]
+_RELEASE = json.loads(LIBRARY_TASKS.read_bytes())
+LIBRARY_VERSION: str = _RELEASE["library_version"]
+CATEGORIES: Mapping[str, str] = _RELEASE["tasks"]
 """Task of that release to its category; `tools/make_pages.py` writes the file."""
-SCORERS: Mapping[str, str] = _LIST["scorers"]
+SCORERS: Mapping[str, str] = _RELEASE["scorers"]
 """Task of that release to the `source_digest` of its scorer."""
 TASKS = tuple(CATEGORIES)
 
 BASELINES = Path(__file__).with_name("baselines.json")
 # If a trivial baseline scores more, the score of a model means little.
-EASILY_GUESSED = 0.4
+GUESSABLE_ABOVE = 0.4
 
 OWN_CATEGORY = "own"
 OWN_TASKS: set[str] = set()
+"""A user's own tasks; filled in processes that have loaded them, see own_tasks.py."""
 OWN_MODULES: dict[str, str] = {}
-"""Module of a user's own tasks to the digest of its source. These two are filled in
-processes that have loaded the tasks; see own_tasks.py."""
+"""Module of a user's own tasks to the digest of its source; filled as `OWN_TASKS`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,10 +60,10 @@ class TaskInfo:
     """The description of one task."""
 
     name: str
-    category: str  # the library's own (its subpackage), e.g. "arithmetic", or "own"
+    category: str  # the subpackage of the library, such as "arithmetic", or "own"
     parameters: Mapping[str, str]  # to the default as text, without `seed` and `size`
     has_curriculum: bool
-    asks: str = ""  # the first docstring line of a user's own dataset
+    summary: str = ""  # the first docstring line of a user's own dataset
     languages: tuple[str, ...] = ()  # of questions; none in a version with one language
 
 
@@ -74,7 +74,7 @@ class LibraryDescription:
     tasks: Mapping[str, TaskInfo]
     version: str
     location: str
-    system_prompt: str = ""  # that of the published evaluations
+    system_prompt: str = ""  # used in the library's published evaluations
     # Modules of a user's own tasks, to their digests.
     modules: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
@@ -85,24 +85,26 @@ class LibraryDescription:
 
     @property
     def release(self) -> str:
-        """The same as text."""
+        """The versions as text."""
         modules = (f" with {name} {digest}" for name, digest in self.modules.items())
         return self.version + "".join(modules)
 
 
 def guessing_notes(tasks: Collection[str]) -> list[str]:
     """Return a sentence that names the tasks that can be guessed, or no sentence."""
-    table = json.loads(BASELINES.read_text(encoding="utf-8"))
-    guessed = [
+    rows = json.loads(BASELINES.read_bytes())["tasks"]
+    guessable = [
         task
-        for task, row in sorted(table["tasks"].items())
-        if task in tasks and any(b["value"] > EASILY_GUESSED for b in row["baselines"])
+        for task in sorted(rows.keys() & tasks)
+        if any(b["value"] > GUESSABLE_ABOVE for b in rows[task]["baselines"])
     ]
+    if not guessable:
+        return []
     note = (
-        f"scores say little in {', '.join(guessed)}: answers without solving score more"
-        f" than {EASILY_GUESSED} at a level of each (docs/trivial_baselines.md)"
+        f"scores say little in {', '.join(guessable)}: answers without solving score"
+        f" more than {GUESSABLE_ABOVE} at a level of each (docs/trivial_baselines.md)"
     )
-    return [note] if guessed else []
+    return [note]
 
 
 def _is_submodule_filled() -> bool:
@@ -122,12 +124,12 @@ def load_factory() -> Any:
         with _no_plots():
             factory = importlib.import_module("reasoning_gym.factory")
     except (Exception, SystemExit) as error:  # a broken install may raise anything
-        raise _unusable(error) from error
-    replace(one for row in TABLE.values() for one in row.faster)
+        raise _library_error(error) from error
+    replace(faster for rules in TABLE.values() for faster in rules.faster)
     return factory
 
 
-PLOTS = (
+PLOT_MODULES = (
     "matplotlib",
     "matplotlib.animation",
     "matplotlib.collections",
@@ -146,10 +148,10 @@ class _Empty(types.ModuleType):
 @contextlib.contextmanager
 def _no_plots() -> Iterator[None]:
     """Replace matplotlib by empty modules for the imports inside."""
-    # The library's cellpylib imports matplotlib to draw cellular automata, which is
-    # never used. That is a third of the import time of the library, and on a new
+    # The library's cellpylib imports matplotlib to draw cellular automata, and nothing
+    # here draws. That is a third of the import time of the library, and on a new
     # machine it starts `fc-list` and writes a cache of fonts.
-    empty = {name: _Empty(name) for name in PLOTS if name not in sys.modules}
+    empty = {name: _Empty(name) for name in PLOT_MODULES if name not in sys.modules}
     sys.modules.update(empty)
     try:
         yield
@@ -158,9 +160,9 @@ def _no_plots() -> Iterator[None]:
             del sys.modules[name]
 
 
-def _unusable(error: BaseException) -> LibraryError:
-    again = f"--force-reinstall --no-deps reasoning-gym=={LIBRARY_VERSION}"
-    repair = f"`pip install {again}` installs it again"
+def _library_error(error: BaseException) -> LibraryError:
+    options = f"--force-reinstall --no-deps reasoning-gym=={LIBRARY_VERSION}"
+    repair = f"`pip install {options}` installs it again"
     if _is_submodule_filled():
         repair = (
             "repair the checkout with `git submodule update --init --force"
@@ -172,15 +174,16 @@ def _unusable(error: BaseException) -> LibraryError:
 
 
 def cause_of(error: BaseException) -> str:
-    """Return the type and first line of an exception, and its line in a user's file."""
+    """Return class and first line of an exception, and its line in a user's file."""
     first_line = str(error).strip().partition("\n")[0]
-    kind = type(error).__name__
-    cause = (f"{kind}: {first_line}" if first_line else kind)[:200]
-    not_theirs = (str(Path(__file__).parents[1]), str(Path(importlib.__file__).parent))
+    class_name = type(error).__name__
+    cause = (f"{class_name}: {first_line}" if first_line else class_name)[:200]
+    our_folder = str(Path(__file__).parents[1])
+    import_folder = str(Path(importlib.__file__).parent)
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith(("<", *not_theirs))
+        if not frame.filename.startswith(("<", our_folder, import_folder))
         and f"/{PACKAGE}/" not in frame.filename
     ]
     # A syntax error names file and line itself.
@@ -192,12 +195,12 @@ def cause_of(error: BaseException) -> str:
 
 
 def _version(package_dir: Path) -> str:
-    """Return the library's version; its own `__version__` lags behind."""
+    """Return the library's version; the library's `__version__` is out of date."""
     if package_dir.parent != SUBMODULE.resolve():
         return importlib.metadata.version("reasoning-gym")
     project = (package_dir.parent / "pyproject.toml").read_text(encoding="utf-8")
     version = re.search(r'^version\s*=\s*"([^"]+)"', project, re.M)
-    return version.group(1) if version else "unknown"
+    return version[1] if version else "unknown"
 
 
 def defaults_of(config_cls: type) -> dict[str, Any]:
@@ -211,13 +214,20 @@ def defaults_of(config_cls: type) -> dict[str, Any]:
     return values
 
 
+def check_config(task: str, params: Mapping[str, Any]) -> None:
+    """Raise the error of a task's config if it does not accept these parameters."""
+    config = load_factory().DATASETS[task][1](**params)
+    if hasattr(config, "validate"):
+        config.validate()
+
+
 def _task_info(name: str, dataset_cls: type, config_cls: type) -> TaskInfo:
-    parts = dataset_cls.__module__.split(".")
-    category = parts[1] if len(parts) >= 3 else "other"
-    asks = ""
+    names = dataset_cls.__module__.split(".")
+    category = names[1] if len(names) >= 3 else "other"
+    summary = ""
     if name in OWN_TASKS:
         category = OWN_CATEGORY
-        asks = (dataset_cls.__doc__ or "").strip().partition("\n")[0]
+        summary = (dataset_cls.__doc__ or "").strip().partition("\n")[0]
     defaults = defaults_of(config_cls)
     parameters = {
         field.name: repr(defaults[field.name]) if field.name in defaults else "required"
@@ -229,7 +239,7 @@ def _task_info(name: str, dataset_cls: type, config_cls: type) -> TaskInfo:
         category=category,
         parameters=parameters,
         has_curriculum=name in load_factory().CURRICULA,
-        asks=asks,
+        summary=summary,
         languages=_languages(name, dataset_cls),
     )
 
@@ -245,7 +255,7 @@ def _languages(task: str, dataset_cls: type) -> tuple[str, ...]:
     return tuple(multilingual.TranslationManager().get_available_languages(task))
 
 
-def other_scorers(tasks: Iterable[str]) -> list[str]:
+def changed_scorers(tasks: Iterable[str]) -> list[str]:
     """Return the tasks whose scorers are not those that `scorer_fixes` corrects."""
     classes = load_factory().DATASETS
     return [
@@ -275,7 +285,7 @@ def describe() -> LibraryDescription:
             modules=OWN_MODULES,
         )
     except Exception as error:  # the registry of another version may hold anything
-        raise _unusable(error) from error
+        raise _library_error(error) from error
 
 
 def rejected_params(
@@ -288,14 +298,13 @@ def rejected_params(
             if name not in info.parameters:
                 return task, unknown_name("", name, info.parameters, "parameter").reason
         try:
-            asked = params.get("languages", ()) if info.languages else ()
-            for one in [asked] if isinstance(asked, str) else asked:
-                if one not in info.languages:
+            languages = params.get("languages", ()) if info.languages else ()
+            for language in [languages] if isinstance(languages, str) else languages:
+                if language not in info.languages:
                     known = ", ".join(info.languages)
-                    return task, f"its questions are in {known}, not in {shown(one)}"
-            config = load_factory().DATASETS[task][1](**params)
-            if hasattr(config, "validate"):
-                config.validate()
+                    reason = f"its questions are in {known}, not in {shown(language)}"
+                    return task, reason
+            check_config(task, params)
         except Exception as error:  # noqa: BLE001 - foreign code on a user's values
             return task, f"its config refuses {shown(dict(params))}: {cause_of(error)}"
     return None

@@ -1,9 +1,10 @@
 """The scale of difficulty of a task, from 0 to 1, and the parameters of its steps.
 
-A scale is made from the library's own curriculum. 0 is the lowest usable level and 1
-the highest. Unusable levels are skipped with a reason, and neighbouring levels with the
-same parameters are one step. The steps have equal distances. Between two steps, the
-fraction is the probability of the upper one, so the scale is continuous.
+A scale is made from the levels of the library's curriculum. 0 is the lowest usable
+level and 1 the highest. Unusable levels are skipped with a reason, and neighbouring
+levels with the same parameters are one step. The distances of the steps are equal. A
+level between two steps is the upper one with a probability that grows from 0 to 1, so
+the scale is continuous.
 
 `scales.json` has the scales of one version of the library; `python -m
 tools.make_scales` probes every level and writes it. A scale is valid while the source
@@ -26,8 +27,8 @@ from typing import Any
 
 import msgspec
 
-from rg_env.library.datasets import OwnTaskError, blaming
-from rg_env.library.registry import cause_of, defaults_of, load_factory
+from rg_env.library.datasets import OwnTaskError, own_task_errors
+from rg_env.library.registry import cause_of, check_config, defaults_of, load_factory
 from rg_env.task_rules.table import rules_of
 
 TABLE = Path(__file__).with_name("scales.json")
@@ -70,26 +71,28 @@ class Scale:
     digests: tuple[str, ...] = ()
 
     @property
-    def is_dead(self) -> bool:
+    def is_constant(self) -> bool:
         """Whether the items do not change with the level; the note says why."""
         return len(self.steps) == 1 or bool(rules_of(self.task).fixed_level)
 
     @property
     def default_level(self) -> float | None:
         """The level of the library's default parameters, None if no step has them."""
-        places = [number for number, step in enumerate(self.steps) if not step.params]
-        return self.level_of(places[0]) if places else None
+        for index, step in enumerate(self.steps):
+            if not step.params:
+                return self.level_of(index)
+        return None
 
     @property
     def note(self) -> str:
         """Remarks about the scale for a user, or ""."""
-        repair = rules_of(self.task).level_repair
+        rules = rules_of(self.task)
         notes = []
-        if self.is_dead:
-            why = rules_of(self.task).fixed_level or "one step is usable"
-            notes.append(f"the items do not change with the level: {why}")
-        if repair:
-            notes.append(f"repaired: {repair.reason}")
+        if self.is_constant:
+            reason = rules.fixed_level or "one step is usable"
+            notes.append(f"the items do not change with the level: {reason}")
+        if rules.level_repair:
+            notes.append(f"repaired: {rules.level_repair.reason}")
         if self.default_level is None:
             notes.append("the default config is not a level of the curriculum")
         return "; ".join(notes)
@@ -97,18 +100,19 @@ class Scale:
     def step_at(self, level: float, mix: float) -> Step:
         """Return the step of a level in [0, 1].
 
-        Between two steps, it is the upper one if `mix`, uniform in [0, 1), is below the
-        fraction.
+        Of the two steps around the level, it is the upper one if `mix`, which is
+        uniform in [0, 1), is below the distance from the lower one.
         """
         if not 0.0 <= level <= 1.0:
             raise ValueError(f"{self.task}: a level lies in [0, 1], found {level!r}")
-        place = level * (len(self.steps) - 1)
-        lower = math.floor(place)
-        return self.steps[lower + (mix < place - lower)]
+        position = level * (len(self.steps) - 1)
+        lower = math.floor(position)
+        is_upper = mix < position - lower
+        return self.steps[lower + 1 if is_upper else lower]
 
-    def level_of(self, number: int) -> float:
-        """Return the level of a step, which is numbered from 0."""
-        return number / (len(self.steps) - 1) if len(self.steps) > 1 else 0.0
+    def level_of(self, index: int) -> float:
+        """Return the level of a step by its index."""
+        return index / (len(self.steps) - 1) if len(self.steps) > 1 else 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,7 +125,7 @@ class ShippedScales:
 
 def load_shipped() -> ShippedScales:
     """Load the table that `tools/make_scales.py` wrote."""
-    table = json.loads(TABLE.read_text(encoding="utf-8"))
+    table = json.loads(TABLE.read_bytes())
     rows = {task: {"task": task, **row} for task, row in table["tasks"].items()}
     scales = msgspec.convert(rows, dict[str, Scale])
     return ShippedScales(table["library_version"], scales)
@@ -134,13 +138,12 @@ CurriculumLevel = tuple[dict[str, Any], str | None]
 
 
 def _curriculum_level(
-    task: str, number: int, overrides: Mapping[str, Any]
+    task: str, level: int, overrides: Mapping[str, Any]
 ) -> CurriculumLevel:
     factory = load_factory()
-    config_cls = factory.DATASETS[task][1]
-    defaults = defaults_of(config_cls)
+    defaults = defaults_of(factory.DATASETS[task][1])
     curriculum = factory.create_curriculum(task)
-    curriculum.set_global_level(number)
+    curriculum.set_global_level(level)
     params = dict(overrides)
     try:
         # The library's default mode is "inclusive".
@@ -152,12 +155,10 @@ def _curriculum_level(
             for name, value in values.items()
             if name not in ("seed", "size") and value != defaults.get(name)
         }
-        checked = config_cls(seed=0, size=1, **params)
-        if hasattr(checked, "validate"):
-            checked.validate()
+        check_config(task, {"seed": 0, "size": 1, **params})
     except Exception as error:  # noqa: BLE001 - foreign code on values it may refuse
         return params, f"its config refuses it: {cause_of(error)}"
-    return params, rules_of(task).unused_levels.get(number)
+    return params, rules_of(task).unused_levels.get(level)
 
 
 def curriculum_levels(task: str, repaired: bool = True) -> list[CurriculumLevel]:
@@ -172,7 +173,7 @@ def curriculum_levels(task: str, repaired: bool = True) -> list[CurriculumLevel]
     count = max((len(attribute.levels) for attribute in attributes), default=0)
     repair = rules_of(task).level_repair if repaired else None
     changes = repair.overrides if repair else {}
-    return [_curriculum_level(task, i, changes.get(i, {})) for i in range(count)]
+    return [_curriculum_level(task, n, changes.get(n, {})) for n in range(count)]
 
 
 def curriculum_digest(task: str) -> str:
@@ -184,7 +185,7 @@ def curriculum_digest(task: str) -> str:
     """
     factory = load_factory()
     classes = [*factory.DATASETS[task], factory.CURRICULA.get(task)]
-    modules = {cls.__module__ for cls in classes if cls is not None}
+    modules = {cls.__module__ for cls in classes if cls}
     texts = [inspect.getsource(sys.modules[name]) for name in sorted(modules)]
     levels = curriculum_levels(task, repaired=False)
     texts += [repr(sorted(params.items())) for params, _ in levels]
@@ -194,18 +195,18 @@ def curriculum_digest(task: str) -> str:
 def steps_of(
     levels: Sequence[CurriculumLevel],
 ) -> tuple[list[Step], list[SkippedLevel]]:
-    """Return the steps of some levels, and the levels that are not used."""
+    """Return the steps of a curriculum, and the levels that are not used."""
     steps: list[Step] = []
     skipped: list[SkippedLevel] = []
-    for number, (params, why_unused) in enumerate(levels):
-        if why_unused is not None:
-            skipped.append(SkippedLevel(number, why_unused))
+    for level, (params, reason) in enumerate(levels):
+        if reason is not None:
+            skipped.append(SkippedLevel(level, reason))
             continue
         last = steps[-1] if steps else None
-        if last and last.levels[-1] == number - 1 and last.params == params:
-            steps[-1] = dataclasses.replace(last, levels=(*last.levels, number))
+        if last and last.levels[-1] == level - 1 and last.params == params:
+            steps[-1] = dataclasses.replace(last, levels=(*last.levels, level))
         else:
-            steps.append(Step((number,), params, None))
+            steps.append(Step((level,), params, None))
     return steps, skipped
 
 
@@ -215,10 +216,11 @@ def own_scale(task: str) -> Scale | str:
     Raises:
         OwnTaskError: Its curriculum raises, or none of its levels can be used.
     """
-    with blaming():
+    with own_task_errors():
         levels = curriculum_levels(task)
-    if not levels or rules_of(task).fixed_level:
-        return rules_of(task).fixed_level or "no curriculum is registered with it"
+    fixed_level = rules_of(task).fixed_level
+    if not levels or fixed_level:
+        return fixed_level or "no curriculum is registered with it"
     steps, skipped = steps_of(levels)
     if not steps:
         raise OwnTaskError(f"level 0: {skipped[0].reason}")

@@ -1,7 +1,8 @@
-"""Checks a task: are its items made, and do its reference answers score 1.0?
+"""Checks a task: can its items be made, and do its reference answers score 1.0?
 
-`doctor` uses `check_task`. A run makes the quick check, `gold_fault`, for every task
-before it is sampled.
+A run checks every task with `gold_fault` before it samples the task. `Tasks` does so by
+`item_fault`, which makes the item, and `doctor` by `check_task`, which makes several
+items in two pools.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, TypeGuard
 from rg_env.library import worker_jobs
 from rg_env.library.datasets import (
     ANSWER_DEADLINE_S,
+    MAKING_DEADLINE_S,
     UnusableEntryError,
     scoring_dataset,
 )
@@ -32,7 +34,6 @@ from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 
-DEADLINE_S = 20.0
 MAX_TRIES = 32  # for one usable entry
 
 
@@ -49,25 +50,29 @@ def why_no_entry(error: PoolError) -> str:
         return str(error)
     if error.is_a(MemoryError):
         return "its item takes more memory than a worker may have"
-    return error.message.partition("\n")[0] or error.kind
+    return error.message.partition("\n")[0] or error.class_name
 
 
 async def _make_entries(
     pool: WorkerPool, task: str, params: Mapping[str, Any], count: int
 ) -> list[Entry]:
-    """Make up to `count` entries; faulty ones are skipped, unless all are."""
+    """Make up to `count` entries; faulty ones are skipped, unless all are faulty."""
     entries: list[Entry] = []
     seeds = random.Random(task)
     tries = MAX_TRIES * count
-    for number in range(tries):
+    for attempt in range(1, tries + 1):
         seed = seeds.getrandbits(32)
         try:
             entry = await pool.run(
-                worker_jobs.make_entry, task, dict(params), seed, deadline_s=DEADLINE_S
+                worker_jobs.make_entry,
+                task,
+                dict(params),
+                seed,
+                deadline_s=MAKING_DEADLINE_S,
             )
             entries.append(entry)
         except JobError as error:
-            if not is_unusable(error) or (number + 1 == tries and not entries):
+            if not is_unusable(error) or (attempt == tries and not entries):
                 raise
         if len(entries) == count:
             break
@@ -113,15 +118,15 @@ async def item_fault(
 
 
 async def check_task(
-    pool: WorkerPool, other: WorkerPool, task: str, num_items: int
+    pool: WorkerPool, other_pool: WorkerPool, task: str, num_items: int
 ) -> str | None:
     """Return the fault of a task, None if it has none.
 
-    The pool `other`, which was started separately, must make the same items.
+    `other_pool` has other processes, which must make the same items.
     """
     try:
         entries = await _make_entries(pool, task, {}, num_items)
-        if entries != await _make_entries(other, task, {}, num_items):
+        if entries != await _make_entries(other_pool, task, {}, num_items):
             return "another process makes different items"
         for entry in entries:
             if fault := await gold_fault(pool, task, {}, entry):

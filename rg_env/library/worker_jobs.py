@@ -1,18 +1,16 @@
 """The functions that run in worker processes; they take and return plain values.
 
-Only these functions run reasoning-gym's code on data. The pool calls them by name.
+Only these functions run the code of reasoning-gym's tasks. The pool calls them by name.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
-import pickle
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.library import datasets, registry, scales
-from rg_env.library.own_tasks import preloads
+from rg_env.library.own_tasks import loading_call
 from rg_env.library.registry import OWN_TASKS, cause_of
 from rg_env.reward.score import (
     DEFAULT_RULES,
@@ -21,20 +19,25 @@ from rg_env.reward.score import (
     ScoreRow,
     ScoringRules,
     as_row,
-    compare_formats,
+    score_both_formats,
 )
 from rg_env.task_rules.rules import Entry
-from rg_env.task_rules.table import EVALUATED, rules_of, solution, source_task
+from rg_env.task_rules.table import (
+    ANSWER_RUNNING_TASKS,
+    rules_of,
+    solution,
+    source_task,
+)
 
-_scored: set[str] = set()
-"""Tasks with a scorer that has run in this process, so that it is warm."""
+_warm_tasks: set[str] = set()
+"""Tasks with a scorer that has run in this process."""
 
 
 def preload() -> None:
     """Import reasoning-gym and the modules that some scorers import at first use."""
     # Workers are replaced after every group of a scorer that evaluates text.
     registry.describe()
-    for task in EVALUATED:
+    for task in ANSWER_RUNNING_TASKS:
         # The check of a task reports its errors. Seed 3 makes quick items.
         with contextlib.suppress(Exception):
             entry = next(datasets.usable_entries(task, {}, range(3, 100)))
@@ -42,17 +45,21 @@ def preload() -> None:
 
 
 PRELOAD = (f"{__name__}:{preload.__name__}",)
-"""The calls of a pool for these jobs before its workers are forked."""
+"""The `preload` of a pool for these jobs."""
 
 
-def preload_of(task_modules: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return `PRELOAD` with the modules of a user's own tasks."""
-    return (*preloads(task_modules or ()), *PRELOAD)
+def preload_calls(task_modules: Sequence[str]) -> tuple[str, ...]:
+    """Return `PRELOAD` after the call that loads a user's own tasks, if there are any.
+
+    Raises:
+        SettingError: See `registered_here`.
+    """
+    return (*loading_call(task_modules), *PRELOAD)
 
 
 describe_library = registry.describe
 rejected_params = registry.rejected_params
-other_scorers = registry.other_scorers
+changed_scorers = registry.changed_scorers
 own_scale = scales.own_scale
 make_entry = datasets.make_entry
 dataset_entry = datasets.dataset_entry
@@ -68,19 +75,11 @@ def _scorer(task: str, source: str, dataset: Any, rules: ScoringRules) -> ScoreF
 def _dataset(task: str, params: Any) -> tuple[str, Any]:
     """Return the name of a task and its dataset with the parameters of the item.
 
-    The arguments are a name and parameters, or "module:class" of a dataset and its
-    pickled config.
+    The arguments are a name and parameters, or those of `dataset_from_config`.
     """
     if isinstance(params, bytes):
-        return _configured(*task.split(":"), params)
+        return datasets.dataset_from_config(task, params)
     return task, datasets.scoring_dataset(task, params)
-
-
-# One dataset is kept, because it may be large; a call is prepared with the one it uses.
-@functools.lru_cache(maxsize=1)
-def _configured(module: str, class_name: str, config: bytes) -> tuple[str, Any]:
-    loaded = pickle.loads(config)  # noqa: S301 - made by the pool's owner
-    return datasets.dataset_from_config(module, class_name, loaded)
 
 
 def score_answers(
@@ -90,34 +89,34 @@ def score_answers(
     answers: Sequence[str],
     rules: ScoringRules = DEFAULT_RULES,
 ) -> list[ScoreRow]:
-    """Return a row for `read_rows` for each answer; `_dataset` explains `params`."""
+    """Return a row for `read_scores` of each answer; `_dataset` explains `params`."""
     name, dataset = _dataset(task, params)
     source = source_task(name, entry)
     scorer = _scorer(name, source, dataset, rules)
     fix = rules_of(source).fix
     runs_programs = rules.scorer_fixes and fix is not None and fix.runs_programs
-    score = rules.scoring(source, entry, scorer, not runs_programs)
+    score = rules.build_scorer(source, entry, scorer, not runs_programs)
 
-    def scored(answer: str) -> Score:
+    def row(answer: str) -> ScoreRow:
         try:
-            return score(answer)
+            return as_row(score(answer))
         except Exception:
             if source not in OWN_TASKS:
                 raise  # our own defect; a user's guard or notation may raise
-            return Score(0.0, "scorer_error", answer)
+            return as_row(Score(0.0, "scorer_error", answer))
 
-    rows = {answer: as_row(scored(answer)) for answer in dict.fromkeys(answers)}
-    _scored.add(source)
+    rows = {answer: row(answer) for answer in dict.fromkeys(answers)}
+    _warm_tasks.add(source)
     return [rows[answer] for answer in answers]
 
 
 def prepare_scores(
     task: str, params: Any, entry: Mapping[str, Any], rules: ScoringRules
 ) -> None:
-    """Build the dataset of `score_answers`, and warm its scorer up."""
+    """Build the dataset of `score_answers`, and run its scorer if it never has run."""
     name, _ = _dataset(task, params)
     gold = entry.get("answer")
-    if isinstance(gold, str) and source_task(name, entry) not in _scored:
+    if isinstance(gold, str) and source_task(name, entry) not in _warm_tasks:
         # The check of a task reports its errors.
         with contextlib.suppress(Exception):
             score_answers(task, params, entry, [gold], rules)
@@ -133,7 +132,7 @@ def scorer_fault(
     """Return the error that a task's scorer raises on an answer, None without one."""
     dataset = datasets.scoring_dataset(task, params)
     try:
-        compare_formats(answer, entry, _scorer(task, task, dataset, rules))
+        score_both_formats(answer, entry, _scorer(task, task, dataset, rules))
     except Exception as error:  # noqa: BLE001 - foreign code may raise anything
         return cause_of(error)
     return None
@@ -143,15 +142,15 @@ def reference_fault(
     task: str, params: Mapping[str, Any], entry: Entry, rules: ScoringRules
 ) -> str | None:
     """Return the fault in the score of an entry's reference answer, None if 1.0."""
-    with datasets.blaming():
+    with datasets.own_task_errors():
         gold = solution(task, entry)
     if gold is None:
         return None
-    ((value, why, *_),) = score_answers(task, params, entry, [gold], rules)
+    ((value, outcome, *_),) = score_answers(task, params, entry, [gold], rules)
     if value == 1.0:
         return None
-    why = scorer_fault(task, params, entry, gold, rules) or why
-    return f"its reference answer scores {value:.2f} ({why})"
+    reason = scorer_fault(task, params, entry, gold, rules) or outcome
+    return f"its reference answer scores {value:.2f} ({reason})"
 
 
 def curriculum_digests(tasks: Sequence[str]) -> dict[str, str]:

@@ -1,18 +1,21 @@
-"""Every number of saved completions, over one table with a row for each. Pure.
+"""The results of saved completions: means with intervals, and counts. Pure.
 
-Samples of one item, or items of one task, are alike: an interval that takes them for
-independent is too narrow. The standard error is the clustered one, as "Adding error
-bars to evals" (Miller, 2024) has it, with the factor C / (C - 1) for few clusters C.
-Each task is a stratum, since these are the tasks: the interval does not include the
+All come from one table with a row for each sample. A part of it is all samples, or
+those of a category or a task.
+
+Samples of one item are alike, and so are items of one task. An interval that takes them
+for independent is too narrow, so the standard error is the clustered one of "Adding
+error bars to evals" (Miller, 2024), with the factor C / (C - 1) for few clusters C. The
+tasks are not a sample of tasks, so each is a stratum: the interval does not include the
 differences between their means. Tasks with only one item together form one stratum.
 
-An interval of a mean is Wilson's at 95 %, for as many independent samples as would have
-that standard error: it stays in [0, 1]. Where all scores are equal it is that of C
-samples. One of a difference is Student's. Both have as many degrees of freedom as there
-are clusters more than strata.
+The interval of a mean is Wilson's at 95 %, for the number of independent samples that
+would have this standard error, so it stays in [0, 1]. If all scores are equal, it is
+that of C samples. The interval of a difference is Student's. Both have C degrees of
+freedom, less one for each stratum.
 
-Importing polars takes half a second: a command that may do without numbers imports
-this module, and what uses it, where it needs them.
+Importing polars takes half a second. So a command that may not need results imports
+this module, and those that use it, inside functions.
 """
 
 from __future__ import annotations
@@ -31,16 +34,21 @@ Z_95 = 1.959963984540054
 
 Key = tuple[Any, ...]
 SCORE = pl.col("score")
-OUTCOME = pl.col("outcome")
 HAS_SCORE = SCORE.is_not_null()
-RIGHT = SCORE >= 1.0
-WHOLE = ("all", "")
-PART = ("kind", "name")
-KINDS = {"all": pl.lit(""), "category": pl.col("category"), "task": pl.col("task")}
 
-VALUES = {name: pl.col(name) for name in ("answered", "truncated", "level")}
-VALUES |= {"by_item": SCORE, "right": RIGHT}
-"""Name of a number of a part to the value in a row that it is the mean of."""
+PART_COLUMNS = ("kind", "name")
+OVERALL = ("all", "")
+KINDS = {"all": pl.lit(""), "category": pl.col("category"), "task": pl.col("task")}
+"""Kind of parts to the name of the part that a row belongs to."""
+
+MEASURES = {
+    "answered": pl.col("answered"),
+    "truncated": pl.col("truncated"),
+    "level": pl.col("level"),
+    "by_item": SCORE,
+    "right": SCORE >= 1.0,
+}
+"""Name of an estimate to the value whose mean it estimates."""
 
 COLUMNS: dict[str, Any] = dict.fromkeys(("result", "item", "group"), pl.Int64)
 COLUMNS |= dict.fromkeys(("task", "category", "outcome"), pl.String)
@@ -55,7 +63,7 @@ task and `group` for rollouts of one line; `answered` is null without a score.
 
 @dataclasses.dataclass(frozen=True)
 class Estimate:
-    """A mean of samples with its 95 % interval; clusters are taken as independent."""
+    """The mean of samples with its 95 % interval, if clusters are independent."""
 
     mean: float
     low: float
@@ -64,19 +72,19 @@ class Estimate:
     clusters: int
 
     def interval(self, digits: int = 3) -> str:
-        """Return the interval as every table has it."""
+        """Return the interval as a text of a table."""
         return f"{self.low:.{digits}f} to {self.high:.{digits}f}"
 
 
-Numbers = dict[str, Any]
-"""Name to an estimate or count of a part; None is an estimate of nothing."""
+PartResult = dict[str, Any]
+"""Name to an estimate or count of a part; None is an estimate without samples."""
 
 
-def plain(parts: Mapping[Key, Numbers]) -> dict[str, Any]:
-    """Return the numbers of parts as JSON has them, by kind and name."""
+def as_json(parts: Mapping[Key, PartResult]) -> dict[str, Any]:
+    """Return the results of parts as plain values, by kind and name."""
     values: dict[str, Any] = {kind: {} for kind in KINDS}
-    for (kind, name), numbers in parts.items():
-        values[kind][name] = msgspec.to_builtins(numbers)
+    for (kind, name), part in parts.items():
+        values[kind][name] = msgspec.to_builtins(part)
     return values | {"all": values["all"].get("")}
 
 
@@ -84,16 +92,19 @@ def plain(parts: Mapping[Key, Numbers]) -> dict[str, Any]:
 
 
 def row_of(sample: Sample, result: int = 0, score: str = "") -> Sequence[Any]:
-    """Return the row of a sample, a value for each of `COLUMNS`.
+    """Return the row of a sample, with a value for each of `COLUMNS`.
 
-    The score is that of the sample, or the one of this name that `rescore` gave it.
+    Args:
+        sample: The sample.
+        result: The number of its run or file.
+        score: The name of a score that `rescore` gave it; "" for its own score.
     """
     row = sample.row
     level = finite(row.get("level"))
     value = sample.score
     if score and value is not None:
         value = finite(row["scores"][score])
-    # A group is one line of a file; in samples of evaluations, equal items.
+    # Rollouts of a group are in one line; in samples of evaluations, items are groups.
     line, dot, _ = str(row.get("place", "")).rpartition(".")
     return (
         result,
@@ -106,7 +117,8 @@ def row_of(sample: Sample, result: int = 0, score: str = "") -> Sequence[Any]:
         sample.is_truncated if row.get("finish_reason") else None,
         value,
         level if level is not None and 0 <= level <= 1 else None,
-        *(finite(row.get(name)) for name in ("step", "completion_tokens")),
+        finite(row.get("step")),
+        finite(row.get("completion_tokens")),
     )
 
 
@@ -116,7 +128,7 @@ def table_of(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
 
 
 def with_parts(table: pl.DataFrame) -> pl.DataFrame:
-    """Return samples with a row for each part that they are of, in columns `PART`."""
+    """Return a row of each sample for each part that it belongs to."""
     return pl.concat(
         table.with_columns(kind=pl.lit(kind), name=name) for kind, name in KINDS.items()
     )
@@ -126,8 +138,8 @@ def with_parts(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _student_95(freedom: int) -> float:
-    # Abramowitz and Stegun, 26.7.5, within 0.02 from three degrees of freedom on; scipy
-    # would be 40 MB for this one number.
+    # Abramowitz and Stegun, 26.7.5, within 0.02 from three degrees of freedom on. Scipy
+    # would be 40 MB for this one function.
     z = Z_95
     terms = (
         (z**3 + z) / 4,
@@ -142,22 +154,32 @@ def _wilson(
 ) -> tuple[float, float]:
     n = float(clusters)
     z = Z_95
-    # Rounding leaves a little variance where all scores are equal.
+    # Rounding leaves a little variance if all scores are equal.
     if variance > 1e-12:
         n = mean * (1 - mean) / variance
         z = _student_95(freedom)
-    centre = (mean + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = (z / (1 + z**2 / n)) * math.sqrt(mean * (1 - mean) / n + z**2 / (4 * n * n))
-    # Rounding alone can put the mean of equal scores outside.
-    low = min(mean, centre - half)
-    high = max(mean, centre + half)
+    scale = 1 + z**2 / n
+    center = (mean + z**2 / (2 * n)) / scale
+    half = z / scale * math.sqrt(mean * (1 - mean) / n + z**2 / (4 * n * n))
+    # Rounding can put the mean of equal scores outside.
+    low = min(mean, center - half)
+    high = max(mean, center + half)
     return max(0.0, low), min(1.0, high)
 
 
-def estimates(
+def _student(
+    mean: float, variance: float, freedom: int, within: tuple[float, float]
+) -> tuple[float, float]:
+    if freedom == 0:
+        return within
+    half = _student_95(freedom) * math.sqrt(variance)
+    return max(within[0], mean - half), min(within[1], mean + half)
+
+
+def estimate_means(
     table: pl.DataFrame,
     value: pl.Expr = SCORE,
-    by: Sequence[str] = PART,
+    by: Sequence[str] = PART_COLUMNS,
     *,
     clusters: str = "item",
     within: tuple[float, float] | None = None,
@@ -165,127 +187,120 @@ def estimates(
     """Return the mean of a value with its interval, for each part of a table.
 
     Args:
-        table: Rows without the value do not count; a part with none is not returned.
-        value: In [0, 1]; with `within`, anything.
-        by: Columns whose values are the part.
-        clusters: "item", and each task is a stratum, or "task", without strata.
-        within: What values can be, for Student's interval.
+        table: Rows in which the value is null do not count. A part without any other
+            row is not returned.
+        value: It is in [0, 1], or in the range `within`.
+        by: The columns whose values are the key of a part.
+        clusters: "item", with each task as a stratum, or "task", without strata.
+        within: The range of Student's interval; None for Wilson's.
     """
     stratum = pl.lit(None) if clusters == "task" else pl.col("task")
-    part = [*by, "stratum"]
+    strata = [*by, "stratum"]
     n = pl.col("n")
     total = pl.col("total")
-    number = pl.len().over(part)
+    stratum_size = pl.len().over(strata)
     mean = total.sum() / n.sum()
-    middle = pl.when(number > 1).then(mean.over(part)).otherwise(mean.over(by))
-    sums = (
-        table.select(
-            *by,
-            stratum.alias("stratum"),
-            pl.col(clusters),
-            value=value.cast(pl.Float64),
-        )
+    center = pl.when(stratum_size > 1).then(mean.over(strata)).otherwise(mean.over(by))
+    deviation = total - n * center
+    parts = (
+        table.select(*by, clusters, stratum=stratum, value=value.cast(pl.Float64))
         .drop_nulls("value")
-        .group_by(*part, clusters, maintain_order=True)
+        .group_by(*strata, clusters, maintain_order=True)
         .agg(n=pl.len().cast(pl.Float64), total=pl.col("value").sum())
-        # One cluster tells nothing of the spread in its stratum.
-        .with_columns(stratum=pl.when(number > 1).then(pl.col("stratum")))
-        .with_columns(off=(total - n * middle) ** 2 * number / (number - 1).clip(1))
+        # A single cluster does not show the variance in its stratum.
+        .with_columns(stratum=pl.when(stratum_size > 1).then(pl.col("stratum")))
+        .with_columns(square=deviation**2 * stratum_size / (stratum_size - 1).clip(1))
         .group_by(by, maintain_order=True)
         .agg(
-            mean.alias("mean"),
-            (pl.col("off").sum() / n.sum() ** 2).alias("variance"),
-            n.sum().cast(pl.Int64),
-            pl.len().alias("clusters"),
-            pl.col("stratum").n_unique().alias("strata"),
+            mean=mean,
+            variance=pl.col("square").sum() / n.sum() ** 2,
+            samples=n.sum().cast(pl.Int64),
+            size=pl.len(),
+            freedom=pl.len() - pl.col("stratum").n_unique(),
         )
     )
-    result: dict[Key, Estimate] = {}
-    for *key, mean, variance, samples, count, strata in sums.iter_rows():
+    estimates: dict[Key, Estimate] = {}
+    for *key, average, variance, samples, size, freedom in parts.iter_rows():
         if within is None:
-            low, high = _wilson(mean, variance, count, count - strata)
-        elif count == 1:
-            low, high = within
+            low, high = _wilson(average, variance, size, freedom)
         else:
-            half = _student_95(count - strata) * math.sqrt(variance)
-            low = max(within[0], mean - half)
-            high = min(within[1], mean + half)
-        result[tuple(key)] = Estimate(mean, low, high, samples, count)
-    return result
+            low, high = _student(average, variance, freedom, within)
+        estimates[tuple(key)] = Estimate(average, low, high, samples, size)
+    return estimates
 
 
-def share_of(count: int, number: int) -> Estimate:
-    """Return a share of independent things with its interval."""
-    mean = count / number
-    variance = mean * (1 - mean) / max(1, number - 1)
-    return Estimate(mean, *_wilson(mean, variance, number, number - 1), number, number)
+def estimate_share(count: int, total: int) -> Estimate:
+    """Return the share of independent events, `count` of `total`."""
+    mean = count / total
+    variance = mean * (1 - mean) / max(1, total - 1)
+    return Estimate(mean, *_wilson(mean, variance, total, total - 1), total, total)
 
 
-def best_of(value: pl.Expr, k: int) -> pl.Expr:
-    """Return the expected best value of k completions of an item, without bias.
+def best_of_k(value: pl.Expr, k: int) -> pl.Expr:
+    """Return the unbiased expectation of the best value of k completions of an item.
 
-    Of values that are 0 or 1 it is pass@k, the chance that one of k is right. Of fewer
-    than k completions it is null.
+    For values of 0 or 1 this is pass@k, the probability that one of k is right. It is
+    null if the item has fewer than k completions.
 
     Source: "Evaluating large language models trained on code" (Chen et al., 2021).
     """
     n = value.count().cast(pl.Float64)
     worse = n - 1 - pl.int_range(value.count()).cast(pl.Float64)
-    # The best value is in k of n draws, and each next one is the best of those that
-    # have none before it: comb(worse, k - 1) of comb(n, k).
+    # A share k / n of the draws has the best value. Each next value is the best of
+    # those that have none before it: comb(worse, k - 1) of comb(n, k).
     first = pl.when(worse == n - 1).then(k / n)
     share = first.otherwise((worse + 2 - k) / (worse + 1)).cum_prod()
     ordered = value.cast(pl.Float64).drop_nulls().sort(descending=True)
     return pl.when(n >= k).then((ordered * share).sum())
 
 
-def best_of_items(
+def estimate_best_of_k(
     table: pl.DataFrame, value: pl.Expr, by: Sequence[str], k: int
 ) -> dict[Key, Estimate]:
-    """Return the mean of `best_of` over items, for each part, {} if k is 1."""
+    """Return the mean of `best_of_k` over the items of each part, {} if k is 1."""
     items = table.filter(HAS_SCORE).group_by(*by, "task", "item", maintain_order=True)
-    return estimates(items.agg(best_of(value, k)), by=by) if k > 1 else {}
+    return estimate_means(items.agg(best_of_k(value, k)), by=by) if k > 1 else {}
 
 
 # -- results ---------------------------------------------------------------------------
 
 
-def completions_of_most_items(table: pl.DataFrame) -> int:
-    """Return how many completions of an item every result has, for most of its items.
+def usual_completions(table: pl.DataFrame) -> int:
+    """Return the number of completions that most items of a result have.
 
-    Results with one completion of an item do not count.
+    It is the smallest one of all results with several completions of an item, else 1.
     """
     sizes = table.filter(HAS_SCORE).group_by("result", "item").len()
     modes = sizes.group_by("result").agg(pl.col("len").mode().min())["len"]
     return int(modes.filter(modes > 1).min() or 1)
 
 
-def results(
-    table: pl.DataFrame, by: Sequence[str] = PART, k: int = 1
-) -> dict[Key, Numbers]:
-    """Return what each part came to, in order, with k completions of an item.
+def measure_parts(
+    table: pl.DataFrame, by: Sequence[str] = PART_COLUMNS, k: int = 1
+) -> dict[Key, PartResult]:
+    """Return the result of each part, in order.
 
     Estimates are of the score `by_item`, and `by_task` if there are several; of what is
     `right` (score 1.0), which is pass@1; of `best_of_k` and `pass_at_k` of items that
     have k > 1 completions with a score; of the shares that are `answered` and
     `truncated`, and of groups `with_variance`; and of the `level`.
-    `items` and `completions` have a score, and `failed` ones of the `rollouts` have
-    none.
+    `items` and `completions` count those with a score, and `failed` and `not_used` the
+    `rollouts` without one.
     """
-    is_not_used = OUTCOME == NOT_USED
-    by_task = estimates(table, by=by, clusters="task")
+    is_not_used = pl.col("outcome") == NOT_USED
+    by_task = estimate_means(table, by=by, clusters="task")
     groups = (
         table.filter(HAS_SCORE)
         .group_by(*by, "task", "item", "group")
         .agg(pl.len(), differ=SCORE.n_unique() > 1)
         .filter(pl.col("len") > 1)
     )
-    means = {name: estimates(table, value, by) for name, value in VALUES.items()}
+    means = {name: estimate_means(table, value, by) for name, value in MEASURES.items()}
     means |= {
-        "by_task": {part: of for part, of in by_task.items() if of.clusters > 1},
-        "best_of_k": best_of_items(table, SCORE, by, k),
-        "pass_at_k": best_of_items(table, RIGHT, by, k),
-        "with_variance": estimates(groups, pl.col("differ"), by),
+        "by_task": {part: mean for part, mean in by_task.items() if mean.clusters > 1},
+        "best_of_k": estimate_best_of_k(table, SCORE, by, k),
+        "pass_at_k": estimate_best_of_k(table, MEASURES["right"], by, k),
+        "with_variance": estimate_means(groups, pl.col("differ"), by),
     }
     counts = table.group_by(by).agg(
         items=pl.col("item").filter(HAS_SCORE).n_unique(),
@@ -294,25 +309,26 @@ def results(
         failed=pl.len() - SCORE.count() - is_not_used.sum(),
         not_used=is_not_used.sum(),
     )
-    measured: dict[Key, Numbers] = {}
+    results: dict[Key, PartResult] = {}
     for row in counts.sort(by).iter_rows(named=True):
         part = tuple(row.pop(name) for name in by)
-        measured[part] = {name: of.get(part) for name, of in means.items()} | row
-    return measured
+        estimates = {name: values.get(part) for name, values in means.items()}
+        results[part] = estimates | row
+    return results
 
 
-def paired(
-    table: pl.DataFrame, first: int, second: int, by: Sequence[str] = PART
+def estimate_differences(
+    table: pl.DataFrame, first: int, second: int
 ) -> dict[Key, Estimate]:
-    """Return for each part the second result less the first one, on shared items."""
+    """Return second minus first result on the items of both, for each part."""
     result = pl.col("result")
     items = (
         table.filter(HAS_SCORE, result.is_in([first, second]))
-        .group_by(*by, "task", "item", maintain_order=True)
+        .group_by(*PART_COLUMNS, "task", "item", maintain_order=True)
         .agg(
             first=SCORE.filter(result == first).mean(),
             second=SCORE.filter(result == second).mean(),
         )
     )
-    less = pl.col("second") - pl.col("first")
-    return estimates(items, less, by, within=(-1.0, 1.0))
+    difference = pl.col("second") - pl.col("first")
+    return estimate_means(items, difference, within=(-1.0, 1.0))

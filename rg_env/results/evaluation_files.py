@@ -1,4 +1,4 @@
-"""The folder of an evaluation: its settings, its samples, and then its numbers."""
+"""The folder of an evaluation: its settings, its samples, and then its metrics."""
 
 from __future__ import annotations
 
@@ -24,28 +24,32 @@ from rg_env.settings.setting_checks import Affects
 
 logger = logging.getLogger(__name__)
 
-NUMBERS = "metrics.json"
+METRICS_FILE = "metrics.json"
+
+MAY_DIFFER = (Affects.NOTHING, Affects.FEEDBACK, Affects.ROWS)
+"""Settings that affect these may change before an evaluation is continued."""
 
 
-def _key_of(row: Row) -> str:
-    """Return what two lines about one completion have in common."""
+def _identity(row: Row) -> str:
+    """Return the fields of a line that identify its completion."""
     names = ("task", "seed", "index", "question", "completion")
     return json.dumps([row.get(name) for name in names])
 
 
-def _scored(file: LineFile) -> dict[str, Row]:
-    """Return the scored samples by their keys; the next line replaces what follows.
+def _read_scored(file: LineFile) -> dict[str, Row]:
+    """Return the scored samples of a file by `_identity`.
 
-    Those without a score come last, and are tried again.
+    Sets the file's `end` behind the last one, so the next line overwrites the samples
+    without a score, which come last: their completions are requested again.
     """
-    found: dict[str, Row] = {}
+    scored: dict[str, Row] = {}
     file.end = 0
     for end, row in read_lines(file.path, dict[str, Any]):
-        if row and row.get("score") is not None:
-            row.pop("messages", None)  # which need not be in memory
-            found[_key_of(row)] = row
+        if row.get("score") is not None:
+            row.pop("messages", None)  # not needed in memory
+            scored[_identity(row)] = row
             file.end = end
-    return found
+    return scored
 
 
 class EvaluationFiles:
@@ -53,110 +57,114 @@ class EvaluationFiles:
 
         evaluate_config.yaml    the settings and versions, with the first sample
         samples.jsonl           a line for each completion, as it is scored
-        metrics.json            the numbers, once all samples are on disk
+        metrics.json            the metrics, after all samples
 
-    `evaluate` continues a folder that lacks `metrics.json` if the settings that affect
-    items, completions and scores are the same. Otherwise an existing evaluation is left
-    unchanged, and the new one goes to `folder_1`.
+    `evaluate` continues a folder that lacks `metrics.json` if the versions, the models
+    and all settings that affect items, completions or scores, also those of training,
+    are the same. Otherwise an existing evaluation is left unchanged, and the new one is
+    written to `folder_1`.
 
-    It is the sink of an evaluation's groups: `known` of a group is the place of its
-    completion.
+    It is the sink of an evaluation's groups. `source_info` of a group is the index of
+    its completion in `planned`.
 
     Args:
-        wanted: The folder; None keeps nothing.
-        settings: Those of the run, as YAML.
-        known: The fields of each line before its completion, shape (N * k,).
-        resumes: Whether an evaluation may be continued, and fails if it cannot be kept;
-            not in `serve`, where the model has learned since.
+        folder: The folder to write; None to save nothing.
+        settings: The settings of the run, as YAML.
+        planned: The fields of each line that are known before its completion, shape
+            (N * k,).
+        may_continue: Whether an earlier evaluation may be continued, and the folder
+            must be writable. False in `serve`, whose model has changed since.
         has_tokens: Whether numbers of tokens are known.
 
     Attributes:
-        missing: Places of the completions that no earlier run has left.
+        missing: Indices of the completions that are still to be requested.
+        progress: Shows the number of completions. The caller sets it.
     """
 
     progress: WorkProgress
 
     def __init__(
         self,
-        wanted: str | None,
+        folder: str | None,
         settings: str,
-        known: Sequence[Row],
+        planned: Sequence[Row],
         *,
-        resumes: bool,
+        may_continue: bool,
         has_tokens: bool,
     ) -> None:
-        self._wanted = wanted
+        self._folder = folder
         self._settings = settings
-        self._resumes = resumes
+        self._planned = planned
+        self._may_continue = may_continue
         self._has_tokens = has_tokens
         self._file: ResultFile | None = None
-        self.known = known
+        self._rows: dict[int, Row] = {}
+        self._scores: list[float] = []
+        self.missing: list[int] = []
 
     async def __aenter__(self) -> EvaluationFiles:
-        """Begin the evaluation, or continue one that was ended."""
+        """Begin the evaluation, or continue one that was interrupted."""
         scored = {}
-        if self._wanted is not None:
-            scored = await in_thread(self._begin, Path(self._wanted))
-        self._rows: dict[int, Row] = {
-            place: {**scored[key], **row}
-            for place, row in enumerate(self.known)
-            if (key := _key_of(row)) in scored
-        }
-        self._scores = [float(row["score"]) for row in self.rows]
-        self.missing = [i for i in range(len(self.known)) if i not in self._rows]
+        if self._folder is not None:
+            scored = await in_thread(self._open, Path(self._folder))
+        for index, row in enumerate(self._planned):
+            saved = scored.get(_identity(row))
+            if saved is None:
+                self.missing.append(index)
+            else:
+                self._rows[index] = {**saved, **row}
+                self._scores.append(float(saved["score"]))
         return self
 
     @property
     def rows(self) -> list[Row]:
-        """The lines that there are, without messages, in the order of `known`."""
+        """The lines so far, without messages, in the order of `planned`."""
         return [row for _, row in sorted(self._rows.items())]
 
-    async def __aexit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        """Close the samples; say where they are if the evaluation was interrupted."""
+    async def __aexit__(self, kind: object, error: object, traceback: object) -> None:
+        """Close the samples; log where they are if the evaluation was interrupted."""
         if self._file is None:
             return
         self._file.close()
-        is_cancelled = kind is not None and issubclass(kind, asyncio.CancelledError)
-        if is_cancelled and self._scores:
+        if isinstance(error, asyncio.CancelledError) and self._scores:
             self._log_end("was interrupted", self._file)
 
     def _log_end(self, how: str, file: LineFile) -> None:
         folder = file.path.parent
-        refused = len(file.waiting) + file.lost
-        there = f"{len(self._scores) - refused} of {len(self.known)}"
-        option = f"; --env.data_dir_to_save_evals {folder} continues it"
-        option = option if self._resumes else ""
-        logger.warning(
-            "the evaluation %s: %s samples are in %s%s", how, there, folder, option
-        )
+        written = len(self._scores) - len(file.queued) - file.lost
+        samples = f"{written} of {len(self._planned)} samples are in {folder}"
+        option = f"--env.data_dir_to_save_evals {folder}"
+        hint = f"; {option} continues it" if self._may_continue else ""
+        logger.warning("the evaluation %s: %s%s", how, samples, hint)
 
-    def _begin(self, wanted: Path) -> dict[str, Row]:
+    def _open(self, wanted: Path) -> dict[str, Row]:
         """Lock the first folder that is free, or whose evaluation can be continued.
 
-        Returns the scored samples that are there.
+        Returns:
+            The scored samples in it, by `_identity`.
         """
-        without = Affects.ROWS if self._resumes else None
-        for file in result_files(wanted, SAMPLES, self._settings, without):
+        may_differ = MAY_DIFFER if self._may_continue else None
+        for file in result_files(wanted, self._settings, may_differ, SAMPLES):
             self._file = file
-            if not file.end or not file.path.with_name(NUMBERS).exists():
+            if not file.end or not file.path.with_name(METRICS_FILE).exists():
                 break
-        if self._resumes:
+        if self._may_continue:
             check_writable("env.data_dir_to_save_evals", file.path)
-        there = _scored(file) if file.is_open else {}
-        text = "samples go to %s: %d of %d are there"
-        logger.info(text, file.path.parent, len(there), len(self.known))
-        return there
+        scored = _read_scored(file) if file.is_open else {}
+        counts = f"{len(scored)} of {len(self._planned)}"
+        logger.info("samples go to %s: %s are there", file.path.parent, counts)
+        return scored
 
     async def take(self, group: Group) -> None:
         """Write the sample of a scored completion.
 
-        While the disk takes none it waits in memory.
+        If the disk does not take it, it waits in memory.
         """
         (rollout,) = group.rollouts
         # A subclass may have queried by itself.
         has_tokens = self._has_tokens and rollout.conversation
         row = {
-            **self.known[group.known],
+            **self._planned[group.source_info],
             "answer": rollout.answer,
             "score": rollout.score,
             "outcome": rollout.outcome,
@@ -164,37 +172,39 @@ class EvaluationFiles:
             "prompt_tokens": rollout.prompt_tokens if has_tokens else None,
             "completion_tokens": rollout.completion_tokens if has_tokens else None,
         }
-        talk = {"messages": list(rollout.conversation)} if rollout.conversation else {}
-        await in_thread(self._write, [{**row, **talk}])
+        line = row
+        if rollout.conversation:
+            line = {**row, "messages": list(rollout.conversation)}
+        await in_thread(self._write, [line])
         self._scores.append(rollout.score)
-        self._put(group, row)
+        self._note(group, row)
 
     async def give_up(self, group: Group, why: Exception) -> None:
         """Note a completion that has no score."""
         outcome = "request_failed" if isinstance(why, Lost) else UNSCORED
-        row = {**self.known[group.known], "outcome": outcome, "reason": str(why)}
-        self._put(group, row)
+        planned = self._planned[group.source_info]
+        self._note(group, {**planned, "outcome": outcome, "reason": str(why)})
 
-    def _put(self, group: Group, row: Row) -> None:
-        self._rows[group.known] = row
+    def _note(self, group: Group, row: Row) -> None:
+        self._rows[group.source_info] = row
         scores = self._scores
         self.progress.advance(f"mean score {fmean(scores):.3f}" if scores else "")
 
     def _write(self, samples: Iterable[Row]) -> None:
         if self._file is not None:
             for sample in samples:
-                self._file.put(encode_group(sample) + b"\n")
+                self._file.append_or_queue(encode_group(sample) + b"\n")
 
     async def finish(self, rows: Sequence[Row], *, gave_up: bool) -> Path | None:
-        """Write the samples without a score; return the folder if all are there.
+        """Write the samples without a score; return the folder if all are on disk.
 
-        Nothing is written of an evaluation without any score. One whose requests were
-        given up can be continued.
+        Nothing is written for an evaluation without any score. If `gave_up`, some
+        requests were given up, and the evaluation can be continued.
         """
         if self._file is None or not self._scores:
             return None
         await in_thread(self._write, [row for row in rows if row.get("score") is None])
-        if gave_up or self._file.waiting or self._file.lost:
+        if gave_up or self._file.queued or self._file.lost:
             how = "was given up" if gave_up else "lacks what the disk has refused"
             self._log_end(how, self._file)
             return None

@@ -1,12 +1,12 @@
 """The report: a folder with a page that opens from the disk, without a network.
 
     index.html                  the page: style, tables, points of curves
-    report.js                   sorts tables, draws curves, shows rollouts
+    report.js                   sorts tables, shows rollouts
     samples.js                  the lines of the table of rollouts
     texts-0001.js ...           the texts of 256 rollouts, read when one is opened
 
-A page from the disk may not fetch and not import, so data is a script that hands it
-over. A model's text is data there, and escaped by jinja2 in the tables.
+A page from the disk may neither fetch nor import, so data is in scripts that call a
+function with it. A model's text is data there, and escaped by jinja2 in the tables.
 
 Mends B24 of docs/host_defects.md: the framework's page takes messages for markdown, in
 which `<think>` and `<answer>` disappear and a model's HTML is live.
@@ -36,30 +36,35 @@ from rg_env.installation import COMMAND
 from rg_env.library.registry import guessing_notes
 from rg_env.places import new_folder
 from rg_env.results.estimates import (
-    PART,
+    PART_COLUMNS,
     Estimate,
     Key,
-    Numbers,
-    completions_of_most_items,
-    estimates,
-    results,
+    PartResult,
+    estimate_means,
+    measure_parts,
     row_of,
     table_of,
+    usual_completions,
     with_parts,
 )
-from rg_env.results.result_file import Place, metrics_beside, place_of
-from rg_env.results.samples import Row, Sample, batched, finite
-from rg_env.results.sources import METRICS, Sources, files_of
+from rg_env.results.run_metrics import (
+    RunMetrics,
+    metrics_path,
+    read_metrics,
+    run_path,
+)
+from rg_env.results.samples import Row, Sample, batched
+from rg_env.results.sources import METRICS, Sources, find_files
 from rg_env.reward.score import OUTCOMES
 from rg_env.settings.program_settings import SIMULATED
 
 logger = logging.getLogger(__name__)
 
 SAMPLES = "samples.js"
-OWN = re.compile(r"index\.html|(report|samples|texts-\d{4,})\.js")
-"""The files of a report, which another one replaces."""
+REPORT_FILES = re.compile(r"index\.html|(report|samples|texts-\d{4,})\.js")
+"""Names of the files of a report, which the next report replaces."""
 
-# Characters; the middle of a longer text is left out, with a line that says so.
+# The middle of a longer text is left out, with a line that says so.
 MAX_TEXT_CHARS = 32_000
 
 CHUNK = 256
@@ -67,37 +72,20 @@ CHUNK = 256
 
 PREVIEW_CHARS = 48
 COLUMNS = ["run", "task", "score", "outcome", "level", "step", "tokens", "answer"]
-"""The columns of the table of rollouts; those that are empty are left out."""
+"""The columns of the table of rollouts; empty ones are left out."""
 
 # -- runs ------------------------------------------------------------------------------
 
-FirstRows = dict[tuple[Place, str | None], Row]
-"""Place and model of a run to the row of its first sample."""
-
-
-class RunMetrics(NamedTuple):
-    """The numbers of a file of metrics.
-
-    Attributes:
-        began: The time of its first line, "" if there is none.
-        scored: Rollouts scored, 0 if nobody knows.
-        alarms: The newest ones.
-        curves: Key to pairs of a step and the mean of the part that it ends; there are
-            up to `MAX_POINTS` of them.
-    """
-
-    began: str = ""
-    scored: int = 0
-    alarms: Sequence[str] = ()
-    curves: Mapping[str, Sequence[tuple[float, float]]] = {}
+FirstRows = dict[tuple[str, str | None], Row]
+"""Path and model of a run to the row of its first sample."""
 
 
 class Run(NamedTuple):
     """A run of a report.
 
     Attributes:
-        label: What tells it from the others: its name; its model, if runs share the
-            name; and its time, if the name is an id.
+        label: A unique name: its name, its model, if runs share the name, and its time,
+            if the name is an id.
         began: The time of its first sample, or of its first metrics, to the minute.
         digest: Digest of the items of an evaluation, otherwise "".
     """
@@ -109,125 +97,67 @@ class Run(NamedTuple):
     metrics: RunMetrics
 
 
-def runs_of(first_rows: FirstRows, metrics: Mapping[Place, RunMetrics]) -> list[Run]:
-    """Return the runs of samples in their order, and then those of metrics alone.
+def runs_of(first_rows: FirstRows, metrics: Mapping[str, RunMetrics]) -> list[Run]:
+    """Return the runs of samples in their order, and then those with only metrics.
 
-    Metrics of a place with several runs are those of the first.
+    If several runs have the same path, the first one gets its metrics.
     """
-    models = Counter(place for place, _ in first_rows)
-    alone: FirstRows = {(place, None): {} for place in metrics if place not in models}
-    shares = Counter(Path(place).name for place in {*models, *metrics})
-    left = dict(metrics)
+    models = Counter(path for path, _ in first_rows)
+    without_samples: FirstRows = {
+        (path, None): {} for path in metrics if path not in models
+    }
+    namesakes = Counter(Path(path).name for path in {*models, *metrics})
+    unused = dict(metrics)
     runs = []
-    for (place, model), row in [*first_rows.items(), *alone.items()]:
-        name = Path(place).name
-        of_run = left.pop(place, RunMetrics())
-        began = str(row.get("time") or of_run.began)[:16].replace("T", " ")
-        # All of a place tells it from one of its name.
-        told = [name if shares[name] == 1 else place.lstrip("/")]
-        told += [model] if model and models[place] > 1 else []
-        told += [began] if began and "/" not in place else []
+    for (path, model), row in (first_rows | without_samples).items():
+        name = Path(path).name
+        run_metrics = unused.pop(path, RunMetrics())
+        began = str(row.get("time") or run_metrics.began)[:16].replace("T", " ")
+        words = [name if namesakes[name] == 1 else path.lstrip("/")]
+        if model and models[path] > 1:
+            words.append(model)
+        if began and "/" not in path:
+            words.append(began)
+        label = printable(", ".join(words))
         digest = str(row.get("items_digest") or "")
-        label = printable(", ".join(told))
-        runs.append(Run(label, model or "", began, digest, of_run))
+        runs.append(Run(label, model or "", began, digest, run_metrics))
     return runs
 
 
-# -- numbers of samples ----------------------------------------------------------------
-# 1 - 0.9 is less than 0.1.
+# -- results of samples ----------------------------------------------------------------
+
+# The tenth of a level; 1 - 0.9 is less than 0.1.
 TENTH = (pl.col("level") * 10 + 1e-9).floor().clip(0, 9) / 10
 
-FIGURES = {
-    "by_item": "score",
-    "right": "right",
-    "pass_at_k": "pass@{}",
-    "answered": "answered",
-    "with_variance": "with variance",
-    "truncated": "truncated",
-    "level": "level",
-    "tokens": "tokens",
-}
-"""Number of a part to the heading of its column."""
 
-
-def parts_of_runs(table: pl.DataFrame, k: int) -> dict[Key, Numbers]:
-    """Return kind, name and number of a run to the numbers of that part of it."""
+def parts_of_runs(table: pl.DataFrame, k: int) -> dict[Key, PartResult]:
+    """Return the results of the parts of each run, by kind, name and run number."""
     level = pl.format("{} to {}", TENTH.round(1), (TENTH + 0.1).round(1))
     levels = table.drop_nulls("level").with_columns(kind=pl.lit("level"), name=level)
     samples = pl.concat([with_parts(table), levels])
-    by = [*PART, "result"]
-    tokens = estimates(samples, pl.col("tokens"), by, within=(0.0, math.inf))
-    parts = results(samples, by, k)
-    return {part: of | {"tokens": tokens.get(part)} for part, of in parts.items()}
+    by = [*PART_COLUMNS, "result"]
+    tokens = estimate_means(samples, pl.col("tokens"), by, within=(0.0, math.inf))
+    parts = measure_parts(samples, by, k)
+    return {key: part | {"tokens": tokens.get(key)} for key, part in parts.items()}
 
 
 def outcomes_of_runs(table: pl.DataFrame) -> Iterator[tuple[int, str, Estimate]]:
-    """Yield run, outcome and its share of the rollouts, the best outcome first."""
-    for word in dict.fromkeys([*OUTCOMES, *table["outcome"]]):
-        shares = estimates(table, pl.col("outcome") == word, ["result"])
+    """Yield run number, outcome and its share of the rollouts, the best one first."""
+    for outcome in dict.fromkeys([*OUTCOMES, *table["outcome"]]):
+        shares = estimate_means(table, pl.col("outcome") == outcome, ["result"])
         for (run,), share in shares.items():
             if share.mean:
-                yield run, word, share
-
-
-# -- curves ----------------------------------------------------------------------------
-
-CURVES = {
-    "train/mean_score": "score",
-    "mean_score": "score",
-    "train/groups_with_variance": "groups with variance",
-    "train/level": "level",
-    "train/completion_tokens": "tokens",
-    "train/truncated": "truncated",
-    "eval/mean_score": "score of evaluations",
-}
-"""Key of metrics to the curve that is drawn of it over the steps."""
-
-MAX_POINTS = 100
-
-
-def _metrics_in(path: Path) -> RunMetrics | None:
-    """Read a file of metrics without lines that are none; None if it has no other."""
-    lines = []
-    alarms: list[str] = []
-    for text in path.read_bytes().splitlines():
-        with contextlib.suppress(AttributeError, RecursionError, TypeError, ValueError):
-            line = json.loads(text)
-            newest = [
-                f"{name} in {task}, {count} times, the newest: {why}"
-                for name, task, count, why, *_ in line.get("alarms", ())
-            ]
-            if finite(line.get("step")) is not None:
-                lines.append(line)
-                alarms = newest or alarms
-    if not lines:
-        return None
-    rows = [[finite(line.get(name)) for name in ("step", *CURVES)] for line in lines]
-    # The last step has two lines, and a run that went on after a kill some again.
-    table = pl.DataFrame(
-        rows, dict.fromkeys(("step", *CURVES), pl.Float64), orient="row"
-    )
-    step = pl.col("step")
-    size = -(-table["step"].n_unique() // MAX_POINTS)
-    part = (step.rank("dense") - 1) // size
-    means = table.group_by(part.alias("part")).agg(step.max(), pl.col(CURVES).mean())
-    means = means.sort("step")
-    return RunMetrics(
-        began=str(lines[0].get("time") or ""),
-        scored=int(finite(lines[-1].get("train/rollouts_scored")) or 0),
-        alarms=alarms,
-        curves={key: means.select("step", key).drop_nulls().rows() for key in CURVES},
-    )
+                yield run, outcome, share
 
 
 def curves_of(runs: Iterable[Run]) -> dict[str, list[Any]]:
-    """Return name to the curves of all runs, each with its color, label and points."""
+    """Return the color, label and points of each run in each curve, by its name."""
     curves: dict[str, list[Any]] = {}
     for number, run in enumerate(runs):
         color = f"hsl({(210 + 137.5 * number) % 360:g} 70% 48%)"
-        for key, points in run.metrics.curves.items():
+        for name, points in run.metrics.curves:
             if len(points) > 1:
-                curves.setdefault(CURVES[key], []).append((color, run.label, points))
+                curves.setdefault(name, []).append((color, run.label, points))
     return curves
 
 
@@ -235,59 +165,60 @@ def curves_of(runs: Iterable[Run]) -> dict[str, list[Any]]:
 
 
 def _write_script(path: Path, name: str, value: object) -> None:
-    """Write a script that hands a value over; ASCII, whatever a model wrote."""
+    """Write a script that calls a function with a value; it is always ASCII."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False, default=str)
     path.write_text(f"REPORT.{name}({text});\n", encoding="ascii")
 
 
-def _own_files(folder: Path) -> list[Path]:
+def _report_files(folder: Path) -> list[Path]:
     """Return the files of the report in a folder, [] if there is none."""
-    begin = b"REPORT.samples("
+    start = b"REPORT.samples("
     with contextlib.suppress(OSError), (folder / SAMPLES).open("rb") as file:
-        if file.read(len(begin)) == begin:
-            return [path for path in folder.iterdir() if OWN.fullmatch(path.name)]
+        if file.read(len(start)) == start:
+            return [p for p in folder.iterdir() if REPORT_FILES.fullmatch(p.name)]
     return []
 
 
 def _shortened(value: Any) -> Any:
-    """Return a value; a text visibly, and without its middle if it is too long."""
+    """Return a value; a text with visible signs, and without the middle if too long."""
     if not isinstance(value, str):
         return value
-    value = visible(value)
-    left_out = len(value) - MAX_TEXT_CHARS
-    if left_out <= 0:
-        return value
-    half = MAX_TEXT_CHARS // 2
-    gap = (
-        f"\n\n[... {left_out:,} of {len(value):,} characters are left out here ...]\n\n"
-    )
-    return f"{value[:half]}{gap}{value[-half:]}"
+    text = visible(value)
+    left_out = len(text) - MAX_TEXT_CHARS
+    if left_out > 0:
+        half = MAX_TEXT_CHARS // 2
+        gap = f"[... {left_out:,} of {len(text):,} characters are left out here ...]"
+        text = f"{text[:half]}\n\n{gap}\n\n{text[-half:]}"
+    return text
 
 
-def _read(samples: Iterator[Sample], folder: Path) -> tuple[FirstRows, pl.DataFrame]:
+def _read_samples(
+    samples: Iterator[Sample], folder: Path
+) -> tuple[FirstRows, pl.DataFrame]:
     """Read samples, and write their texts into files of the folder.
 
-    Returns the first row of each run, and the table of the samples, with the beginning
-    of each `answer`.
+    Returns:
+        The first row of each run, and the table of the samples, with the beginning of
+        each `answer`.
     """
     first_rows: FirstRows = {}
-    of_runs: dict[Any, int] = {}
+    run_numbers: dict[Any, int] = {}
     rows = []
     previews = []
     for number, chunk in enumerate(batched(samples, CHUNK), 1):
         texts = []
         for sample in chunk:
             row = sample.row
-            place = place_of(str(row["source"]), row.get("run"))
-            run = (place, row.get("model"))
+            path = run_path(str(row["source"]), row.get("run"))
+            run = (path, row.get("model"))
             first_rows.setdefault(run, row)
-            rows.append(row_of(sample, of_runs.setdefault(run, len(of_runs))))
+            rows.append(row_of(sample, run_numbers.setdefault(run, len(run_numbers))))
             answer = row["answer"]
             previews.append(answer and printable(answer[:PREVIEW_CHARS]))
             texts.append({name: _shortened(value) for name, value in row.items()})
         _write_script(folder / f"texts-{number:04}.js", "texts", [number, texts])
-    answers = pl.Series(previews, dtype=pl.String)
-    return first_rows, table_of(rows).with_columns(answer=answers)
+    table = table_of(rows)
+    return first_rows, table.with_columns(answer=pl.Series(previews, dtype=pl.String))
 
 
 # -- the page --------------------------------------------------------------------------
@@ -296,14 +227,15 @@ def _read(samples: Iterator[Sample], folder: Path) -> tuple[FirstRows, pl.DataFr
 def _write_samples(
     folder: Path, table: pl.DataFrame, runs: Sequence[Run]
 ) -> Sequence[str]:
-    """Write a line for each sample of the page, and return its columns."""
+    """Write the table of rollouts, and return its columns."""
     labels = {number: run.label for number, run in enumerate(runs)}
     lines = table.with_columns(
         pl.col("task", "outcome").map_elements(printable, pl.String),
         run=pl.col("result").replace_strict(labels, return_dtype=pl.String),
     )
     columns = [name for name in COLUMNS if lines[name].count()]
-    columns = columns if len(runs) > 1 else columns[1:]
+    if len(runs) == 1:
+        columns.remove("run")
     _write_script(folder / SAMPLES, "samples", lines.select(columns).rows())
     return columns
 
@@ -316,82 +248,94 @@ def _write_page(folder: Path, values: Mapping[str, Any]) -> None:
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
-        # Names of tasks and runs are anybody's text; markup is of a type of its own.
+        # Names of tasks and runs may contain any text; markup is not of type `str`.
         finalize=lambda value: printable(value) if type(value) is str else value,
     )
     page = templates.get_template("report.html").render(values)
     (folder / "index.html").write_text(page, "utf-8", "backslashreplace")
 
 
+def _values_of(table: pl.DataFrame, runs: Sequence[Run]) -> dict[str, Any]:
+    """Return the values of the page that follow from the samples and the runs."""
+    k = usual_completions(table)
+    parts = parts_of_runs(table, k)
+    return {
+        "alarms": [f"{run.label}: {a}" for run in runs for a in run.metrics.alarms],
+        "curves": curves_of(runs),
+        "k": k,
+        "parts": parts,
+        "estimated": {n for part in parts.values() for n in part if part[n]},
+        "outcomes": outcomes_of_runs(table),
+        "meanings": OUTCOMES,
+        "guessing": guessing_notes(set(table["task"])),
+        "simulated": SIMULATED,
+        "command": COMMAND,
+    }
+
+
 def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
-    """Write a report of files; one that was there is replaced when it is whole.
+    """Write a report of files, which replaces an earlier one once it is complete.
 
     Memory holds some numbers of each sample, and the texts of one file of texts.
-    Returns how many samples are in it.
+
+    Returns:
+        The number of samples.
 
     Raises:
         SettingError: A path leads nowhere, nothing in them can be read, or the folder
-            holds something else.
-        OSError: A file cannot be read, or the disk does not take one.
-        SystemExit: A signal came; nothing of it is left.
+            contains something else.
+        OSError: A file cannot be read, or one of the report cannot be written.
+        SystemExit: A signal came; the unfinished report is removed.
     """
-    files = [f for f in files_of(paths) if folder.resolve() not in f.resolve().parents]
-    of_files = counted(len(files), "file")
-    beside = {*map(metrics_beside, files)}.difference(files)
+    files = [
+        f for f in find_files(paths) if folder.resolve() not in f.resolve().parents
+    ]
+    file_count = counted(len(files), "file")
+    beside = {*map(metrics_path, files)}.difference(files)
     files += sorted(path for path in beside if path.is_file())
     sources = Sources(files)
-    with new_folder(folder, _own_files) as new:
-        first_rows, table = _read(sources.samples("report"), new)
-        # Last: they know of no less than the dumps.
-        of_metrics = [file for file in files if file.name.endswith(METRICS)]
-        metrics = {place_of(str(file)): _metrics_in(file) for file in of_metrics}
-        runs = runs_of(first_rows, {at: of for at, of in metrics.items() if of})
+    with new_folder(folder, _report_files) as new:
+        first_rows, table = _read_samples(sources.samples("report"), new)
+        # Read after the dumps, so that no rollout of a dump is missing in them.
+        metrics = {}
+        for file in files:
+            if file.name.endswith(METRICS) and (contents := read_metrics(file)):
+                metrics[run_path(str(file))] = contents
+        runs = runs_of(first_rows, metrics)
         if not runs:
-            raise sources.no_completion(paths)
+            raise sources.no_completion_error(paths)
         sampled = runs[: len(first_rows)]
-        k = completions_of_most_items(table)
-        parts = parts_of_runs(table, k)
-        rollouts = counted(len(table), "rollout")
+        counts = f"{counted(len(table), 'rollout')} of {counted(len(sampled), 'run')}"
         values = {
             "title": title or "Report",
-            "size": f"{rollouts} of {counted(len(sampled), 'run')} in {of_files}",
+            "size": f"{counts} in {file_count}",
             "paths": [Path(path).name or path for path in paths],
             "made": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
             "unread": sources.reasons(),
             "runs": sampled,
-            "alarms": [f"{of.label}: {a}" for of in runs for a in of.metrics.alarms],
-            "curves": curves_of(runs),
             "columns": _write_samples(new, table, sampled),
-            "parts": parts,
-            "figures": [
-                (name, heading.format(k))
-                for name, heading in FIGURES.items()
-                if any(part.get(name) for part in parts.values())
-            ],
-            "outcomes": outcomes_of_runs(table),
-            "meanings": OUTCOMES,
-            "guessing": guessing_notes(set(table["task"])),
-            "simulated": SIMULATED,
-            "command": COMMAND,
         }
-        _write_page(new, values)
+        _write_page(new, values | _values_of(table, runs))
     for reason in sources.reasons():
         logger.warning("not in the report: %s", reason)
     return len(table)
 
 
-def report_of(paths: Sequence[Path], folder: Path, *, title: str) -> Path | None:
-    """Write the report that a command ends with; return its page if there is one.
+def write_final_report(
+    paths: Sequence[Path], folder: Path, *, title: str
+) -> Path | None:
+    """Write the report that a command ends with, and return its page.
 
-    After a signal, it logs the command that writes the report instead.
+    If no path exists, the report cannot be written or a signal came, there is no page.
+    After a signal, a warning has the command that writes the report.
     """
-    there = [str(path) for path in paths if path.exists()]
+    existing = [str(path) for path in paths if path.exists()]
     try:
-        if there and shutdown.has_begun():
-            command = shlex.join(["report", *there, "--out", str(folder)])
+        if existing and shutdown.has_begun():
+            command = shlex.join(["report", *existing, "--out", str(folder)])
             logger.warning("the report is written by: %s %s", COMMAND, command)
-        elif there:
-            write_report(there, folder, title=title)
+        elif existing:
+            write_report(existing, folder, title=title)
             return folder / "index.html"
     except (OSError, SettingError) as error:
         why = getattr(error, "reason", error)

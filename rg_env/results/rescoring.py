@@ -1,13 +1,13 @@
 """Saved completions scored again, with the items that the installed library makes.
 
-Each answer has three scores: of the library alone, with the fixes of its scorers, and
-with normalization as well, which is ours. All three are behind the guards. A completion
-whose item is not made again, or not used, has none, nor has one that was given none:
+Each answer has three scores: of the library's scorer, of the corrected scorer, and of
+the corrected scorer with normalization, which is ours. All are behind the guards. A
+completion has no score if its item is not made again or not used, or if it had none:
 
     unmatched        the library makes another question there, or nothing
     not_used         its reference answer is incorrect, or its board cannot be seen
     timeout          scoring used up its CPU time
-    unscored         workers were killed or stood still, again and again
+    unscored         workers were killed or hung, several times
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rg_env.library.installed_library import read_library
 from rg_env.library.registry import LibraryDescription
 from rg_env.library.task_check import is_unusable, why_no_entry
 from rg_env.line_file import LineFile
-from rg_env.results.samples import SCORES, Sample, grouped, sample_of
+from rg_env.results.samples import SCORES, Sample, grouped, pick, sample_of
 from rg_env.results.sources import Sources
 from rg_env.reward.extraction import extract_answer
 from rg_env.reward.score import UNSCORED, Score, ScoringRules
@@ -48,11 +48,11 @@ RULES = (
     ScoringRules(normalize_answers=False),
     ScoringRules(),
 )
-"""How the scores beside the saved one come about."""
+"""The rules of the three scores, in the order of `SCORES` after the saved one."""
 
 DATASET_DEADLINE_S = 300.0
 ITEM_DEADLINE_S = 60.0
-# CPU time, longer than in training, as nobody waits.
+# CPU time; longer than in training, where a trainer waits.
 ANSWER_DEADLINE_S = 20.0
 
 STOPS = (PoolClosedError, PreloadError)
@@ -60,109 +60,136 @@ STOPS = (PoolClosedError, PreloadError)
 
 ITEMS_AT_ONCE = 16
 ORIGIN = ("seed", "params", "dataset", "index")
-KEPT = ("run", "model", "source", "place", "finish_reason", "level", "answer_format")
+"""Fields that make the item again."""
+
+KEPT = (
+    "run",
+    "model",
+    "source",
+    "place",
+    "finish_reason",
+    "level",
+    "answer_format",
+    *ORIGIN,
+)
+"""Fields of a sample that its new line has too."""
 
 
-class _NoItemError(Exception):
-    """Outcome and reason of a completion without an item to be scored with."""
+class _UnmatchedError(Exception):
+    """The library does not make the item of a completion."""
 
 
-def _read(sample: Sample) -> tuple[str | None, str]:
-    """Return the answer of a completion, or None and why there is none."""
+def _extract(sample: Sample) -> tuple[str | None, str]:
+    """Return the answer of a completion; or None, and the outcome without one."""
     text = sample.row.get("completion")
     if not isinstance(text, str):
         return sample.row.get("answer"), sample.outcome
-    # The template had begun the thinking: the text alone does not say so.
-    is_open = sample.outcome == "unfinished_thinking"
-    is_boxed = sample.row.get("answer_format") == "boxed"
-    read = extract_answer(
+    extraction = extract_answer(
         text,
-        thinking_open=is_open,
-        answer_format="boxed" if is_boxed else "tags",
+        # The prompt had opened the thinking, which the completion does not show.
+        thinking_open=sample.outcome == "unfinished_thinking",
+        answer_format=(
+            "boxed" if sample.row.get("answer_format") == "boxed" else "tags"
+        ),
     )
-    return read.answer, str(read.failure)
+    return extraction.answer, str(extraction.failure)
 
 
-def by_item(samples: Iterable[Sample]) -> Iterable[Sequence[Sample]]:
+def group_by_item(samples: Iterable[Sample]) -> Iterable[Sequence[Sample]]:
     """Return the samples of each item."""
 
     def origin(sample: Sample) -> str:
-        known = [sample.row.get(key) for key in ORIGIN]
-        return json.dumps([sample.item, known], sort_keys=True)
+        fields = [sample.row.get(name) for name in ORIGIN]
+        return json.dumps([sample.item, fields], sort_keys=True)
 
     return grouped(samples, origin).values()
 
 
 class Rescoring:
-    """Makes the items of samples again, and scores them in workers.
+    """Makes the items of samples again, and scores their answers in workers.
 
     Args:
-        pool: Its workers are forked with `worker_jobs.PRELOAD`.
+        pool: The workers, which must be forked with `worker_jobs.PRELOAD`.
+        library: The installed library.
     """
 
     def __init__(self, pool: WorkerPool, library: LibraryDescription) -> None:
         self._pool = pool
         self._library = library
 
-    async def of_item(self, samples: Sequence[Sample]) -> list[Sample]:
-        """Return samples of one item with all three scores and the saved one.
+    async def score_item(self, samples: Sequence[Sample]) -> list[Sample]:
+        """Return the samples of one item with the three scores and the saved one.
 
         Raises:
             PoolError: The pool is closed or cannot start.
         """
         try:
-            entry, item = await self._item(samples[0])
-            return await self._scored(samples, entry, item)
-        except _NoItemError as error:
-            outcome, why = error.args
+            entry, item = await self._make_item(samples[0])
+            return await self._score(samples, entry, item)
+        except _UnmatchedError as error:
+            outcome = "unmatched"
+            reason = str(error)
+        except STOPS:
+            raise
+        except PoolError as error:  # when the item was made
+            outcome = "not_used" if is_unusable(error) else "unmatched"
+            if isinstance(error, WorkerLostError):
+                outcome = UNSCORED
+            reason = why_no_entry(error)
         except ScoringUnavailableError as error:
             if isinstance(error.__cause__, STOPS):
                 raise error.__cause__ from None
             outcome = UNSCORED
-            why = str(error)
-        return [self._new(each, None, outcome, {"reason": why}) for each in samples]
+            reason = str(error)
+        return [self._new(s, None, outcome, {"reason": reason}) for s in samples]
 
-    async def _scored(
+    async def _score(
         self, samples: Sequence[Sample], entry: Mapping[str, Any], item: Item
     ) -> list[Sample]:
-        read = await in_thread(lambda: list(map(_read, samples)))
-        answers = [answer for answer, _ in read if answer is not None]
-        given = [
+        extracted = await in_thread(lambda: list(map(_extract, samples)))
+        answers = [answer for answer, _ in extracted if answer is not None]
+        scores_by_rules = [
             await GroupScorer(self._pool, ANSWER_DEADLINE_S, rules).score_group(
                 item, entry, answers
             )
             for rules in RULES
         ]
-        scores = dict(zip(answers, zip(*given, strict=True), strict=True))
+        scores = dict(zip(answers, zip(*scores_by_rules, strict=True), strict=True))
         late = f"scoring it used up {ANSWER_DEADLINE_S:g} s of CPU time"
-        new = []
-        for sample, (answer, failure) in zip(samples, read, strict=True):
+        rescored = []
+        for sample, (answer, failure) in zip(samples, extracted, strict=True):
             no_answer = (Score(0.0, failure, None),) * len(RULES)
-            mine = no_answer if answer is None else scores[answer]
-            ours = mine[-1]
+            new_scores = no_answer if answer is None else scores[answer]
             has_text = answer is not None or sample.row.get("completion") is not None
+            score = None
+            fields: dict[str, Any]
             if not has_text and sample.score is None:  # the request failed
-                new.append(self._new(sample, None, failure, {"reason": "no text"}))
-            elif any(score.outcome == "timeout" for score in mine):
-                new.append(self._new(sample, None, "timeout", {"reason": late}))
+                outcome = failure
+                fields = {"reason": "no text"}
+            elif any(s.outcome == "timeout" for s in new_scores):
+                outcome = "timeout"
+                fields = {"reason": late}
             else:
-                values = [sample.score, *(score.value for score in mine)]
-                more = {
+                ours = new_scores[-1]
+                score = ours.value
+                outcome = ours.outcome
+                values = [sample.score, *(s.value for s in new_scores)]
+                fields = {
                     "question": entry["question"],
                     "gold_answer": entry["answer"],
                     "answer": answer,
                     "scores": dict(zip(SCORES, values, strict=True)),
                     "normalized": ours.normalized,
                 }
-                new.append(self._new(sample, ours.value, ours.outcome, more))
-        return new
+            rescored.append(self._new(sample, score, outcome, fields))
+        return rescored
 
     def _new(
         self,
         sample: Sample,
         score: float | None,
         outcome: str,
-        more: Mapping[str, Any],
+        fields: Mapping[str, Any],
     ) -> Sample:
         task = self._library.tasks.get(sample.task)
         row = {
@@ -175,32 +202,32 @@ class Rescoring:
             "outcome": outcome,
             "saved_outcome": sample.outcome,
             "scores": {"saved": sample.score},
-            **more,
-            **{key: sample.row[key] for key in (*KEPT, *ORIGIN) if key in sample.row},
+            **fields,
+            **pick(sample.row, KEPT),
             "reasoning_gym": self._library.release,
         }
         return sample_of(row)
 
-    async def _item(self, sample: Sample) -> tuple[dict[str, Any], Item]:
+    async def _make_item(self, sample: Sample) -> tuple[dict[str, Any], Item]:
         """Make the item of a sample again; return its entry and the item."""
         task = sample.task
         row = sample.row
         if task not in self._library.tasks and task != MIXTURE:
-            raise _NoItemError("unmatched", "no such task is installed")
+            raise _UnmatchedError("no such task is installed")
         params = row.get("params", row.get("dataset", {}))
+        index = row.get("index")
         if "seed" in row:
-            # As an item that was published.
-            made = self._pool.run(
+            entry = await self._pool.run(
                 worker_jobs.make_entry,
                 task,
                 params,
                 row["seed"],
-                True,
-                True,
+                True,  # checked
+                True,  # by the rules of published items
                 deadline_s=ITEM_DEADLINE_S,
             )
-        elif (index := row.get("index")) is not None:
-            made = self._pool.run(
+        elif index is not None:
+            entry = await self._pool.run(
                 worker_jobs.dataset_entry,
                 task,
                 json.dumps(params, sort_keys=True),
@@ -208,119 +235,113 @@ class Rescoring:
                 deadline_s=DATASET_DEADLINE_S,
             )
         else:
-            raise _NoItemError("unmatched", "neither a seed nor an index")
-        try:
-            entry = await made
-        except STOPS:
-            raise
-        except PoolError as error:
-            kind = "not_used" if is_unusable(error) else "unmatched"
-            kind = UNSCORED if isinstance(error, WorkerLostError) else kind
-            raise _NoItemError(kind, why_no_entry(error)) from error
+            raise _UnmatchedError("neither a seed nor an index")
         question = entry["question"]
         is_same = question == sample.question
         if "seed" in row:
-            # A user message of another program may have words around the question.
+            # The user message of another program may have words around the question.
             is_same = question in (sample.question or question)
         if not is_same:
-            raise _NoItemError("unmatched", "the library now makes another question")
+            raise _UnmatchedError("the library now makes another question")
         params = {k: v for k, v in params.items() if k not in ("size", "seed")}
         return entry, Item(task=task, params=params)
 
 
 async def rescore(
-    parts: Iterable[Sequence[Sample]],
-    scored_again: Callable[[Sequence[Sample]], Awaitable[list[Sample]]],
+    batches: Iterable[Sequence[Sample]],
+    score: Callable[[Sequence[Sample]], Awaitable[list[Sample]]],
     sinks: Sequence[Part],
-    most: int = ITEMS_AT_ONCE,
+    max_in_flight: int = ITEMS_AT_ONCE,
 ) -> None:
-    """Score samples again, `most` parts of them at once, and hand them to sinks.
-
-    A group of this run has samples as `known`, and the new ones as `data`.
+    """Score samples again, some batches of them at once, and hand them to sinks.
 
     Args:
-        parts: Are read in a thread.
-        scored_again: Scores the samples of a part.
-        sinks: Take each group.
-        most: Of parts at once.
+        batches: Batches of samples; they are read in a thread.
+        score: Returns the samples of a batch with new scores.
+        sinks: Each takes groups with the new samples as `data`.
+        max_in_flight: Number of batches at once.
 
     Raises:
         PoolError: The pool is closed or cannot start.
     """
-    left = iter(parts)
+    remaining = iter(batches)
 
     async def next_group() -> Group | None:
-        part = await in_thread(next, left, None)
-        return None if part is None else Group(known=part)
+        batch = await in_thread(next, remaining, None)
+        return None if batch is None else Group(source_info=batch)
 
     async def complete(group: Group) -> None:
-        group.data = await scored_again(group.known)
+        group.data = await score(group.source_info)
 
     run = Run(next_group, complete, None, sinks, fatal=(Exception,))
-    await Window().run_all(run, most)
+    await Window().run_all(run, max_in_flight)
 
 
-async def rescored(pool: WorkerPool, samples: Iterable[Sample]) -> list[Sample]:
-    """Return samples scored again, in workers of a pool."""
+async def rescore_samples(pool: WorkerPool, samples: Iterable[Sample]) -> list[Sample]:
+    """Return samples with new scores from the workers of a pool."""
     rescoring = Rescoring(pool, await read_library(pool))
-    groups = await asyncio.gather(*map(rescoring.of_item, by_item(samples)))
+    groups = await asyncio.gather(*map(rescoring.score_item, group_by_item(samples)))
     return [sample for group in groups for sample in group]
 
 
 @functools.cache
 def _one_worker(task_modules: tuple[str, ...]) -> WorkerPool:
-    return WorkerPool(1, preload=worker_jobs.preload_of(task_modules))
+    return WorkerPool(1, preload=worker_jobs.preload_calls(task_modules))
 
 
-def rescored_here(
+def rescore_here(
     samples: Sequence[Sample], task_modules: tuple[str, ...] = ()
 ) -> list[Sample]:
-    """Score samples again, with one worker that this process keeps; blocks."""
-    return asyncio.run(rescored(_one_worker(task_modules), samples))
+    """Score samples again with one worker, which this process keeps; blocks."""
+    return asyncio.run(rescore_samples(_one_worker(task_modules), samples))
 
 
 # -- the file --------------------------------------------------------------------------
 
-TRIED_AGAIN = frozenset({"timeout", UNSCORED})
-"""Outcomes of samples that may have a score the next time, and are not written."""
+RETRIED = frozenset({"timeout", UNSCORED})
+"""Outcomes of samples that are not written, since the next run may score them."""
 
 
 class RescoredFile(LineFile):
-    """The sink of samples that were scored again; each is on disk when it was taken."""
+    """The sink of samples with new scores, which are on disk when it has taken them."""
 
-    _done: set[tuple[str, str]]
+    _written: set[tuple[str, str]]
 
     def samples(self, version: str) -> Iterator[Sample]:
-        """Open it, and yield what it holds, to be read to the end before `missing`.
+        """Open the file, and yield its samples; read all of them before `missing`.
 
         Raises:
             SettingError: The file holds something else, or is of another library.
-            OSError: The disk refuses it, or another process is writing it.
+            OSError: The file cannot be opened, or another process is writing it.
         """
         self.open()
-        self._done = set()
-        what = f"{shown(str(self.path))} is not of reasoning-gym {version}"
-        other = SettingError(f"--out: {what}; choose another file")
+        self._written = set()
+        foreign = SettingError(
+            f"--out: {shown(str(self.path))} is not of reasoning-gym {version};"
+            " choose another file"
+        )
         sources = Sources([self.path])
         for sample in sources.samples():
             if sample.row.get("reasoning_gym") != version:
-                raise other
-            self._done.add((sample.row["source"], sample.row["place"]))
+                raise foreign
+            self._written.add(_location(sample))
             yield sample
-        if sources.unread and not self._done:
-            raise other
+        if sources.unread and not self._written:
+            raise foreign
 
     def missing(self, samples: Iterable[Sample]) -> Iterator[Sample]:
-        """Yield the samples that it does not hold."""
-        for sample in samples:
-            if (sample.row["source"], sample.row["place"]) not in self._done:
-                yield sample
+        """Yield the samples that the file does not contain."""
+        return (s for s in samples if _location(s) not in self._written)
 
     async def take(self, group: Group) -> None:
-        """Append the new samples of a group, but those that are tried again."""
+        """Append the new samples of a group, except those that are tried again."""
         await in_thread(self._write, group.data)
 
     def _write(self, samples: Iterable[Sample]) -> None:
         for sample in samples:
-            if sample.score is not None or sample.outcome not in TRIED_AGAIN:
+            if sample.score is not None or sample.outcome not in RETRIED:
                 self.append(encode_for_file(sample.row) + b"\n")
+
+
+def _location(sample: Sample) -> tuple[str, str]:
+    return sample.row["source"], sample.row["place"]

@@ -1,18 +1,16 @@
 """A file of results, which the same command continues.
 
-The settings with which results were made are stored beside them. A run may continue the
-results of another one if all settings that affect the results are the same; how fast
-and where they were made does not matter.
+The settings of a run are stored beside its results. Another run may continue them if
+all its settings that affect the results are the same, and the versions and models too.
+Settings of speed, files and addresses may differ.
 """
 
 from __future__ import annotations
 
-import functools
 import itertools
 import json
 import logging
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,8 +20,6 @@ import yaml
 from rg_env.executor import release_gil
 from rg_env.installation import VERSION
 from rg_env.line_file import LineFile
-from rg_env.results.sources import METRICS
-from rg_env.run.dumps import METRICS_FOLDER
 from rg_env.settings.environment_settings import affecting
 from rg_env.settings.setting_checks import Affects, without_path
 
@@ -39,51 +35,57 @@ SETTINGS = "evaluate_config.yaml"
 
 
 def settings_path(results: Path) -> Path:
-    """Return where the settings stand that rows or samples were made with."""
-    is_evaluation = results.name == SAMPLES
-    name = SETTINGS if is_evaluation else f"{results.name}.settings.yaml"
-    return results.with_name(name)
+    """Return the path of the settings beside a file of rows or samples."""
+    if results.name == SAMPLES:
+        return results.with_name(SETTINGS)
+    return results.with_name(f"{results.name}.settings.yaml")
 
 
 def env_settings(config: Any) -> dict[str, Any]:
-    """Return the settings of an environment as they are kept, without a secret."""
-    url = without_path(config.rollout_server_url)
-    return {**config.model_dump(mode="json"), "rollout_server_url": url}
+    """Return the settings of an environment as they are saved, without secrets."""
+    settings: dict[str, Any] = config.model_dump(mode="json")
+    settings["rollout_server_url"] = without_path(config.rollout_server_url)
+    return settings
 
 
 def settings_text(
     config: Any, servers: Iterable[Any], versions: Mapping[str, str]
 ) -> str:
-    """Return the settings of a run and versions as YAML, without keys."""
+    """Return the settings of a run and its versions as YAML, without secrets."""
     openai = [server.config.model_dump(mode="json") for server in servers]
     for server in openai:
         server["api_key"] = ""
         if "headers" in server:
             server["headers"] = dict.fromkeys(server["headers"], "")
-    used = {"reasoning_gym_environment": VERSION, **versions}
-    settings = {"versions": used, "env": env_settings(config), "openai": openai}
-    return str(yaml.safe_dump(settings, sort_keys=False))
+    sections = {
+        "versions": {"reasoning_gym_environment": VERSION, **versions},
+        "env": env_settings(config),
+        "openai": openai,
+    }
+    return str(yaml.safe_dump(sections, sort_keys=False))
 
 
-def _why_not(path: Path, settings: str, without: Affects | None) -> str:
-    """Say why results made with the settings at `path` cannot be continued, or ""."""
-    if without is None:
-        return "is there"
-    names = affecting(*{*Affects} - {Affects.NOTHING, without})
+def _values_in(settings: str, names: Collection[str]) -> dict[str, Any]:
+    """Return the versions, these settings and those of the servers, by their names."""
+    sections = yaml.safe_load(settings)
+    env = sections["env"]
+    servers = sections["openai"]
+    # The address of a server and the way it is queried change no result.
+    fields = ("model_name", "server_type", "extra_body")
+    return {
+        **{f"env.{name}": env[name] for name in env if name in names},
+        **{f"openai.{name}": [s.get(name) for s in servers] for name in fields},
+        **{f"version of {name}": v for name, v in sections["versions"].items()},
+    }
 
-    def of_results(text: str) -> dict[str, Any]:
-        part = yaml.safe_load(text)
-        servers = part["openai"]
-        # Where a server is and how it is queried changes nothing.
-        fields = "model_name", "server_type", "extra_body"
-        return {
-            **{f"env.{name}": v for name, v in part["env"].items() if name in names},
-            **{f"openai.{name}": [s.get(name) for s in servers] for name in fields},
-            **{f"version of {name}": v for name, v in part["versions"].items()},
-        }
 
+def _refusal(path: Path, settings: str, may_differ: Collection[Affects] | None) -> str:
+    """Return why results with the settings at `path` cannot be continued, or ""."""
+    if may_differ is None:
+        return "already exists"
+    names = affecting(*set(Affects).difference(may_differ))
     try:
-        then = of_results(path.read_text(encoding="utf-8"))
+        saved = _values_in(path.read_text(encoding="utf-8"), names)
     except (
         OSError,
         AttributeError,
@@ -93,9 +95,12 @@ def _why_not(path: Path, settings: str, without: Affects | None) -> str:
         yaml.YAMLError,
     ):
         return "has no settings of a run beside it"
-    now = of_results(settings)
-    different = [name for name in now | then if then.get(name) != now.get(name)]
+    new = _values_in(settings, names)
+    different = [name for name in new | saved if saved.get(name) != new.get(name)]
     return f"was made with another {', '.join(different)}" if different else ""
+
+
+# -- the files -------------------------------------------------------------------------
 
 
 class ResultFile(LineFile):
@@ -115,39 +120,49 @@ class ResultFile(LineFile):
 
 
 def result_files(
-    wanted: Path, inside: str, settings: str, without: Affects | None
+    wanted: Path,
+    settings: str,
+    may_differ: Collection[Affects] | None,
+    name_in_folder: str = "",
 ) -> Iterator[ResultFile]:
-    """Yield files that are empty or can be continued, each open until the next one.
+    """Yield `wanted`, `wanted_1`, `wanted_2` and so on, if a run can write there.
 
-    They are `wanted` and its numbered names, or are called `inside` and are in these
-    folders. Settings that affect `without` may differ; with None, nothing is continued.
-    The first name that is free and cannot be opened is yielded closed.
+    A file is yielded if it is empty, or if its results can be continued, and is open
+    until the next one is taken. The first one that cannot be created is yielded closed.
+
+    Args:
+        wanted: The first file; or the first folder, if there is a name.
+        settings: The settings of the run.
+        may_differ: The parts of results whose settings may be other ones; with None, no
+            results are continued.
+        name_in_folder: The name of the file in each folder.
     """
-    suffix = "" if inside else wanted.suffix  # the dot of a folder begins none
+    suffix = "" if name_in_folder else wanted.suffix  # folders have none
     for number in itertools.count():
         name = f"{wanted.name.removesuffix(suffix)}_{number}{suffix}"
-        place = wanted.with_name(name) if number else wanted
-        file = ResultFile(place / inside, settings)
+        path = wanted.with_name(name) if number else wanted
+        file = ResultFile(path / name_in_folder, settings)
         why = ""
         try:
-            # Locked before it is read: nobody adds lines in between.
+            # Locked before it is read, so that no other process adds lines meanwhile.
             file.open()
             if file.end:
-                why = _why_not(settings_path(file.path), settings, without)
+                why = _refusal(settings_path(file.path), settings, may_differ)
         except OSError as error:
-            why = f"cannot be written: {error}" if place.exists() else ""
+            why = f"cannot be written: {error}" if path.exists() else ""
         if why:
-            level = logging.DEBUG if without is None else logging.INFO
+            level = logging.DEBUG if may_differ is None else logging.INFO
             logger.log(level, "not continued: %s %s", file.path, why)
         else:
             yield file
         file.close()
 
 
-def read_lines(path: Path, kind: type[T]) -> Iterator[tuple[int, T | None]]:
-    """Yield where each whole line ends, and its value, None if it is of another kind.
+def read_lines(path: Path, kind: type[T]) -> Iterator[tuple[int, T]]:
+    """Yield the value of each whole line, and where the line ends in the file.
 
-    Those are counted in a warning; a line that a kill has torn is passed over.
+    Lines with another kind of value are counted in a warning. A torn last line, which a
+    kill leaves, is ignored.
     """
     decoder = msgspec.json.Decoder(kind)
     end = 0
@@ -157,46 +172,16 @@ def read_lines(path: Path, kind: type[T]) -> Iterator[tuple[int, T | None]]:
             release_gil()
             if not line.endswith(b"\n"):
                 break
-            value = None
             end += len(line)
             try:
-                # msgspec reads no half characters, which a model may write.
+                # A model may write lone surrogates, which msgspec does not read.
                 if b"\\ud" in line:
                     value = msgspec.convert(json.loads(line), kind)
                 else:
                     value = decoder.decode(line)
             except (ValueError, RecursionError):
                 damaged += 1
-            yield end, value
+            else:
+                yield end, value
     if damaged:
-        logger.warning("%s: %d lines are no results", path, damaged)
-
-
-# -- the run of a file -----------------------------------------------------------------
-
-RUN_ID = re.compile("(?:^|rollouts_)([0-9a-f-]{36})_")
-"""Begins the name of a run's metrics, and is in the names of its dump files."""
-
-
-def metrics_beside(file: Path) -> Path:
-    """Return the path of the metrics of the run that wrote dumps or rows."""
-    if match := RUN_ID.search(file.name):
-        return file.parent / METRICS_FOLDER / f"{match[1]}_{METRICS}"
-    return file.with_name(f"{file.name.removesuffix('.jsonl')}_{METRICS}")
-
-
-Place = str
-"""The path of a run, or its name; of dump files, the first letters of its id."""
-
-
-@functools.lru_cache(maxsize=4096)
-def place_of(source: str, run: str | None = None) -> Place:
-    """Return the place of the run, perhaps a published one, that a file belongs to."""
-    path = Path(source).resolve()
-    if run:
-        return str(path.parent.parent)
-    if match := RUN_ID.search(path.name):
-        return match[1][:8]
-    if path.name.startswith("samples.") or path.name == METRICS:
-        return str(path.parent)
-    return str(path.parent / path.name.removesuffix(f"_{METRICS}").split(".json")[0])
+        logger.warning("%s: %d lines are not results", path, damaged)

@@ -1,7 +1,7 @@
 """A sample: one completion of one item with its score, whichever file it comes from.
 
-Samples of one question of one task are samples of one item: that pairs the results of
-two models, or of a run of ours and a published one, without a common numbering.
+Samples with the same task and question are of one item. So results of two models, or of
+a run of ours and a published one, can be paired without a common numbering.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ Row = Mapping[str, Any]
 T = TypeVar("T")
 
 SCORES = ("saved", "library", "fixes", "ours")
-"""The scores that `rescore` gives, each with one step more than the one before."""
+"""The scores that `rescore` gives: the saved one, that of the library's scorer, of the
+corrected scorer, and of the corrected scorer with normalization."""
 
 NOT_USED = "not_used"
-"""Outcome of an item that is not sampled: its reference answer is not right."""
+"""Outcome of an item that is not sampled, as its reference answer is incorrect."""
 
 UNANSWERED = FORMAT_FAILURES | {"empty_answer"}
-"""Outcomes of completions that hold no answer."""
+"""Outcomes of completions without an answer."""
 
 TRUNCATED = "length"
-"""Finish reason of a completion that was cut off."""
+"""Finish reason of a truncated completion."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,10 +36,10 @@ class Sample:
 
     Attributes:
         question: The item's question; equal questions of a task are one item.
-        score: In [0, 1]; None where there is none: the request failed, or the item
-            cannot be scored. That is no wrong answer.
-        outcome: Why the score is what it is.
-        row: All that its file says of it.
+        score: In [0, 1]; None if there is none, since the request failed or the item
+            cannot be scored. That does not mean 0.
+        outcome: The reason for the score, or for its absence.
+        row: All fields in its file.
     """
 
     task: str
@@ -50,33 +51,48 @@ class Sample:
 
     @property
     def item(self) -> tuple[str, str]:
-        """What is the same for all completions of one item."""
+        """The identity of the item."""
         return self.task, self.question
 
     @property
     def is_truncated(self) -> bool:
-        """Whether the server cut the completion off."""
+        """Whether the completion reached its maximum length."""
         return self.row.get("finish_reason") == TRUNCATED
 
     @property
     def is_answered(self) -> bool:
-        """Whether the completion holds an answer, right or wrong."""
+        """Whether the completion contains an answer, right or wrong."""
         return self.score is not None and self.outcome not in UNANSWERED
 
 
 def grouped(
-    things: Iterable[T], key: Callable[[T], Hashable]
+    values: Iterable[T], key: Callable[[T], Hashable]
 ) -> dict[Hashable, list[T]]:
-    """Return things by what they share, in the order in which they come."""
-    by_item: dict[Hashable, list[T]] = {}
-    for thing in things:
-        by_item.setdefault(key(thing), []).append(thing)
-    return by_item
+    """Return the values by their keys, in order.
+
+    Example:
+        >>> grouped(["gcd", "acre", "lcm"], len)
+        {3: ['gcd', 'lcm'], 4: ['acre']}
+    """
+    groups: dict[Hashable, list[T]] = {}
+    for value in values:
+        groups.setdefault(key(value), []).append(value)
+    return groups
 
 
-def batched(things: Iterator[T], size: int) -> Iterator[list[T]]:
-    """Return lists of as many things, the last one perhaps shorter."""
-    return iter(lambda: list(itertools.islice(things, size)), [])
+def batched(values: Iterator[T], size: int) -> Iterator[list[T]]:
+    """Return lists of `size` values; the last one may be shorter."""
+    return iter(lambda: list(itertools.islice(values, size)), [])
+
+
+def pick(row: Row, names: Iterable[str]) -> dict[str, Any]:
+    """Return the fields of a row with these names, as far as it has them.
+
+    Example:
+        >>> pick({"task": "gcd", "seed": 7}, ["task", "level"])
+        {'task': 'gcd'}
+    """
+    return {name: row[name] for name in names if name in row}
 
 
 def finite(value: Any) -> float | None:
@@ -86,7 +102,7 @@ def finite(value: Any) -> float | None:
 
 
 def sample_of(row: Row) -> Sample:
-    """Return the sample that a line of samples.jsonl is of."""
+    """Return the sample in a line of samples.jsonl."""
     return Sample(
         task=row["task"],
         category=row.get("category", ""),

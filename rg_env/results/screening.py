@@ -2,7 +2,7 @@
 
 A screen is a run of `process` with the settings of a run of `serve`: requests, lengths,
 scores and rewards are the same. But it samples the tasks in turn instead of by weight,
-spreads their levels evenly over the range, and uses items that the run will not sample.
+spreads their levels evenly over the range, and uses items that the run does not sample.
 
 A model learns from groups whose rewards differ. The range of levels of each task is
 divided into bands. Bands at the ends of the range are dropped if they clearly have less
@@ -21,8 +21,8 @@ import yaml
 from rich.table import Table
 
 from rg_env.errors import SettingError, counted, not_allowed
-from rg_env.results.estimates import Estimate, share_of
-from rg_env.results.samples import TRUNCATED, Row
+from rg_env.results.estimates import Estimate, estimate_share
+from rg_env.results.samples import TRUNCATED, Row, grouped
 from rg_env.results.terminal import NumberTable
 from rg_env.run.group import has_variance
 from rg_env.settings.environment_settings import TASK_SELECTION
@@ -34,23 +34,26 @@ logger = logging.getLogger(__name__)
 SHARE_OF_RUN = 0.02
 MIN_GROUPS = 5
 
-HEAD = "# Written by `screen`"  # a file that begins so may be replaced by a screen
+HEAD = "# Written by `screen`"
+"""The beginning of a file of settings that a screen may replace."""
 
-# Parts of a task's levels: with a hundred groups each share is known to 0.2.
+# With a hundred groups of a task, the share of each band is known to 0.2.
 BANDS = 5
 
-# An end of the levels goes if its share is surely less than so much of the others':
-# there a group that teaches costs twice as many samples.
+# An end of a range is dropped if its share of groups with variance is surely below this
+# part of the others': there, a group with variance costs over twice as many samples.
 POOR = 0.5
 
+# A task is too easy from this score on, and truncated from this share on.
 MOSTLY = 0.5
 
 Bounds = tuple[float, float]
 
 
 class _Screened(NamedTuple):
-    """A group: its level, whether it has variance, and the means of its completions."""
+    """A group: its level, whether its rewards differ, and means of its completions."""
 
+    task: str
     level: float | None
     has_variance: bool
     score: float
@@ -61,14 +64,14 @@ Band = Sequence[_Screened]
 
 
 class TaskScreen(NamedTuple):
-    """What a screen shows of a task; its numbers are of the levels that remain.
+    """The results of a task, on the levels that are kept.
 
     Attributes:
-        levels: The range that remains; None without a range.
+        levels: The range of levels that is kept; None without a range.
         variance: Share of the groups with variance; None if there is no group.
-        score: Mean of the completions' scores, before they are shaped to rewards.
-        truncated: Share of the completions that were cut off.
-        left_out: Why it is left out, "" if it is not.
+        score: Mean score of the completions, before it is shaped to rewards.
+        truncated: Share of truncated completions.
+        left_out: The reason for which the task is left out, or "".
     """
 
     task: str
@@ -80,105 +83,112 @@ class TaskScreen(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Share of groups with variance that a run on these levels is to see."""
+        """The share of groups with variance that a run on these levels can expect."""
         return self.variance.mean if self.variance else 0.0
 
 
-def _share(bands: Iterable[Band]) -> Estimate | None:
+def _variance(bands: Iterable[Band]) -> Estimate | None:
+    """Return the share of groups with variance."""
     varied = [group.has_variance for band in bands for group in band]
-    return share_of(sum(varied), len(varied)) if varied else None
+    return estimate_share(sum(varied), len(varied)) if varied else None
 
 
 def _is_poor(end: Sequence[Band], rest: Sequence[Band]) -> bool:
-    one = _share(end)
-    other = _share(rest)
-    return bool(one and other and one.high < min(other.low, POOR * other.mean))
+    poor = _variance(end)
+    other = _variance(rest)
+    return bool(poor and other and poor.high < min(other.low, POOR * other.mean))
 
 
-def _remaining(bands: Sequence[Band]) -> tuple[int, int]:
-    """Return the bands without poor ends, the shortest taken first."""
-    first = 0
-    last = len(bands)
+def _kept_bands(bands: Sequence[Band]) -> tuple[int, int]:
+    """Drop poor ends, the shortest first; return the first band and the end."""
+    start = 0
+    end = len(bands)
     size = 1
-    while size < last - first:
-        if _is_poor(bands[last - size : last], bands[first : last - size]):
-            last = last - size
+    while size < end - start:
+        if _is_poor(bands[end - size : end], bands[start : end - size]):
+            end -= size
             size = 1
-        elif _is_poor(bands[first : first + size], bands[first + size : last]):
-            first = first + size
+        elif _is_poor(bands[start : start + size], bands[start + size : end]):
+            start += size
             size = 1
         else:
             size += 1
-    return first, last
+    return start, end
 
 
-def _task_screen(
+def _screen_task(
     task: str, groups: Band, bounds: Bounds | None, least_share: float
 ) -> TaskScreen:
     low, high = bounds or (0.0, 0.0)
     width = (high - low) / BANDS
     bands: list[list[_Screened]] = [[] for _ in range(BANDS)]
     for group in groups:
-        place = int(((group.level or 0.0) - low) / width) if width else 0
-        bands[min(BANDS - 1, place)].append(group)
-    first, last = _remaining(bands)
-    levels = bounds and (round(low + first * width, 4), round(low + last * width, 4))
-    variance = _share(bands[first:last])
+        index = int(((group.level or 0.0) - low) / width) if width else 0
+        bands[min(BANDS - 1, index)].append(group)
+    start, end = _kept_bands(bands)
+    levels = bounds and (round(low + start * width, 4), round(low + end * width, 4))
+    variance = _variance(bands[start:end])
     if variance is None:
         return TaskScreen(task, levels, left_out="no group")
-    kept = [group for band in bands[first:last] for group in band]
+    kept = [group for band in bands[start:end] for group in band]
     score = fmean(group.score for group in kept)
     truncated = fmean(group.truncated for group in kept)
-    left_out = "too easy" if score >= MOSTLY else "too hard"
-    left_out = "truncated" if truncated >= MOSTLY else left_out
-    left_out = "" if variance.mean >= least_share else left_out
+    if variance.mean >= least_share:
+        left_out = ""
+    elif truncated >= MOSTLY:
+        left_out = "truncated"
+    else:
+        left_out = "too easy" if score >= MOSTLY else "too hard"
     return TaskScreen(task, levels, variance, score, truncated, left_out)
 
 
-def screen_rows(
+def _screened(row: Row) -> _Screened:
+    reasons = row["finish_reasons"]
+    return _Screened(
+        task=row["task"],
+        level=row["level"],
+        has_variance=has_variance(row["scores"]),
+        score=fmean(row["task_scores"]),
+        truncated=reasons.count(TRUNCATED) / len(reasons),
+    )
+
+
+def screen_tasks(
     rows: Iterable[Row], bounds: Mapping[str, Bounds | None], least_share: float
 ) -> list[TaskScreen]:
-    """Return what a screen shows of each task, the highest share first.
+    """Return the results of each task, the highest share of variance first.
 
     Args:
-        rows: Of its groups, as `process` writes them.
-        bounds: Task to the range that its levels were drawn from, evenly, None if they
-            were not; tasks without a row are there as well.
-        least_share: Of groups with variance, in (0, 1]; a task with less is left out.
+        rows: The rows of the groups, as `process` writes them.
+        bounds: Task to the range of its levels, None without a range; all tasks of the
+            screen, also those without a row.
+        least_share: A task with a smaller share of groups with variance is left out;
+            in (0, 1].
     """
-    groups: dict[str, list[_Screened]] = {task: [] for task in sorted(bounds)}
-    for row in rows:
-        if row["task"] in groups:
-            reasons = row["finish_reasons"]
-            group = _Screened(
-                level=row["level"],
-                has_variance=has_variance(row["scores"]),
-                score=fmean(row["task_scores"]),
-                truncated=reasons.count(TRUNCATED) / len(reasons),
-            )
-            groups[row["task"]].append(group)
+    groups = grouped(map(_screened, rows), lambda group: group.task)
     screens = [
-        _task_screen(task, of, bounds[task], least_share) for task, of in groups.items()
+        _screen_task(task, groups.get(task, ()), bounds[task], least_share)
+        for task in sorted(bounds)
     ]
-    return sorted(screens, key=lambda task: (bool(task.left_out), -task.share))
+    return sorted(screens, key=lambda screen: (bool(screen.left_out), -screen.share))
 
 
-def table_for(tasks: Sequence[TaskScreen]) -> Table:
+def screen_table(screens: Sequence[TaskScreen]) -> Table:
     """Return the results as a table for the terminal."""
     headings = ["groups", "with variance", "levels", "score", "truncated"]
     title = "Groups with variance, with 95 % intervals"
     table = NumberTable("task", headings, title)
-    for task in tasks:
-        levels = "" if task.levels is None else "{:g}-{:g}".format(*task.levels)
-        share = task.variance
+    for screen in screens:
+        levels = "" if screen.levels is None else "{:g}-{:g}".format(*screen.levels)
+        share = screen.variance
         table.add_row(
-            task.task,
+            screen.task,
             str(share.samples) if share else "0",
             f"{share.mean:.2f} ({share.interval(2)})" if share else "",
-            task.left_out or levels,
-            f"{task.score:.2f}" if share else "",
-            f"{task.truncated:.0%}" if share else "",
-            style="dim" if task.left_out else None,
+            screen.left_out or levels,
+            f"{screen.score:.2f}" if share else "",
+            f"{screen.truncated:.0%}" if share else "",
+            style="dim" if screen.left_out else None,
         )
     return table
 
@@ -186,17 +196,26 @@ def table_for(tasks: Sequence[TaskScreen]) -> Table:
 # -- the run ---------------------------------------------------------------------------
 
 
-def _drawn(setting: Any) -> Any:
-    """Return a setting of levels whose levels no result moves."""
+def _without_curriculum(setting: Any) -> Any:
+    """Return a setting of levels in which results move no level."""
     return "random" if setting == "curriculum" else setting
 
 
 class ScreenRun:
-    """One screen of a run; `config` has the settings of the screen itself."""
+    """A screen of a run.
 
-    def __init__(self, run: Any, groups_each: int | None, rows: str) -> None:
+    Args:
+        run: The settings of the run.
+        groups_per_task: The number of groups of each task; None for the default.
+        rows: The path of the file of rows.
+
+    Attributes:
+        config: The settings of the screen.
+    """
+
+    def __init__(self, run: Any, groups_per_task: int | None, rows: str) -> None:
         self._run = run
-        self._groups_each = groups_each
+        self._groups_per_task = groups_per_task
         if run.group_size < 2:
             allowed = "at least 2 in a screen: one rollout has no variance"
             raise not_allowed("env.group_size", run.group_size, allowed)
@@ -206,8 +225,10 @@ class ScreenRun:
                 "task_choice": "in_turn",
                 "shard_index": 0,
                 "num_shards": 1,
-                "complexity_mode": _drawn(run.complexity_mode),
-                "task_levels": {name: _drawn(setting) for name, setting in levels},
+                "complexity_mode": _without_curriculum(run.complexity_mode),
+                "task_levels": {
+                    name: _without_curriculum(setting) for name, setting in levels
+                },
                 "ensure_scores_are_not_same": False,
                 "include_messages": True,
                 "data_path_to_save_groups": rows,
@@ -216,50 +237,55 @@ class ScreenRun:
         )
 
     def begin(self, stream: Stream) -> int:
-        """Return how many groups are screened of what the run may sample."""
+        """Take the stream of the run; return the number of groups to screen."""
         self._stream = stream
         run = self._run
-        each = self._groups_each
+        groups = self._groups_per_task
         tasks = [choice.task for choice in stream.choices]
         if len(set(tasks)) < len(tasks):
-            why = "one is chosen with several parameters, which a screen cannot tell"
-            raise SettingError(f"env.tasks: {why} apart; keep one of them")
-        if each is None:
+            raise SettingError(
+                "env.tasks: one is chosen with several parameters, which a screen"
+                " cannot tell apart; keep one of them"
+            )
+        if groups is None:
             rollouts = run.total_steps * run.batch_size
             share = int(SHARE_OF_RUN * rollouts / run.group_size / len(tasks))
-            each = max(MIN_GROUPS, share)
-        groups = counted(each, "group")
-        logger.info("screen: %s of each of %s", groups, counted(len(tasks), "task"))
-        return each * len(tasks)
+            groups = max(MIN_GROUPS, share)
+        counts = f"{counted(groups, 'group')} of each of {counted(len(tasks), 'task')}"
+        logger.info("screen: %s", counts)
+        return groups * len(tasks)
 
     @property
     def bounds(self) -> dict[str, Bounds | None]:
-        """Task to the range of its levels, None where they are not drawn from one."""
-        difficulty = self._stream.difficulty
-        rules = {c.task: difficulty.rules[c.task] for c in self._stream.choices}
-        return {t: r.bounds if r.mode == "random" else None for t, r in rules.items()}
+        """Task to the range of its levels, None without a range."""
+        rules = self._stream.difficulty.rules
+        tasks = [choice.task for choice in self._stream.choices]
+        return {
+            t: rules[t].bounds if rules[t].mode == "random" else None for t in tasks
+        }
 
     def settings(
-        self, given: Mapping[str, Any], tasks: Sequence[TaskScreen]
+        self, explicit: Mapping[str, Any], screens: Sequence[TaskScreen]
     ) -> dict[str, Any]:
-        """Return what the user has set, with the tasks that are kept, by section."""
-        kept = [task for task in tasks if not task.left_out]
+        """Return the user's explicit settings, with the tasks that are kept."""
+        kept = [screen for screen in screens if not screen.left_out]
         difficulty = self._stream.difficulty
         mode = self._run.complexity_mode
         params = {c.task: dict(c.params) for c in self._stream.choices}
         levels: dict[str, Any] = {
-            t.task: list(t.levels) if t.levels else difficulty.fixed_level(t.task)
-            for t in kept
-            if t.task in difficulty.scales
+            s.task: list(s.levels) if s.levels else difficulty.fixed_level(s.task)
+            for s in kept
+            if s.task in difficulty.scales
         }
         chosen = {
-            "tasks": [task.task for task in kept],
-            "task_weights": {task.task: round(task.share, 3) for task in kept},
-            "task_levels": {t: each for t, each in levels.items() if each != mode},
-            "task_params": {t.task: params[t.task] for t in kept if params[t.task]},
+            "tasks": [s.task for s in kept],
+            "task_weights": {s.task: round(s.share, 3) for s in kept},
+            "task_levels": {t: level for t, level in levels.items() if level != mode},
+            "task_params": {s.task: params[s.task] for s in kept if params[s.task]},
         }
-        env = {n: v for n, v in given["env"].items() if n not in TASK_SELECTION}
-        return {**given, "env": env | {n: v for n, v in chosen.items() if v}}
+        env = {n: v for n, v in explicit["env"].items() if n not in TASK_SELECTION}
+        env |= {name: value for name, value in chosen.items() if value}
+        return {**explicit, "env": env}
 
 
 def screen_text(settings: Mapping[str, Any]) -> str:

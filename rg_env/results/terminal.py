@@ -1,7 +1,7 @@
-"""What a terminal shows: tables as wide as it is, and how far long work is.
+"""Tables that fit into the terminal, and the progress of long work.
 
-Without a terminal a table has all the room that it needs, and progress is a log line
-every ten seconds.
+Without a terminal, tables are as wide as they need, and progress is logged every ten
+seconds.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from rich.text import Text
 logger = logging.getLogger(__name__)
 
 PIPE_WIDTH = 1000
-LINE_EVERY_S = 10.0
+LOG_INTERVAL_S = 10.0
 
 
 def rendered(*parts: RenderableType) -> str:
-    """Return the terminal's text of tables and texts; a pipe has room for all."""
+    """Return tables and texts as the text for the terminal, or for a pipe."""
     console = Console(highlight=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = PIPE_WIDTH
@@ -36,15 +36,15 @@ def rendered(*parts: RenderableType) -> str:
 
 
 class NumberTable(Table):
-    """A table of names and numbers, without its last columns until it fits.
+    """A table of names and numbers, which drops its last columns to fit.
 
-    A cell is folded if it must be: nothing of it is cut.
+    No cell is truncated; a long one is folded.
     """
 
-    def __init__(self, name: str, numbers: Sequence[str], title: str) -> None:
+    def __init__(self, name: str, headings: Sequence[str], title: str) -> None:
         super().__init__(
             Column(name, overflow="fold"),
-            *(Column(head, overflow="fold", justify="right") for head in numbers),
+            *(Column(text, overflow="fold", justify="right") for text in headings),
             title=title,
             title_justify="left",
             box=box.SIMPLE_HEAD,
@@ -54,8 +54,8 @@ class NumberTable(Table):
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
     ) -> RenderResult:
-        """Draw the columns that have room, and name the others below."""
-        whole = self.columns
+        """Draw the columns that fit, and name the others below."""
+        all_columns = self.columns
         widest = options.update(width=PIPE_WIDTH)
         while (
             len(self.columns) > 2
@@ -63,20 +63,24 @@ class NumberTable(Table):
         ):
             self.columns = self.columns[:-1]
         yield from super().__rich_console__(console, options)
-        if gone := whole[len(self.columns) :]:
-            names = ", ".join(str(column.header) for column in gone)
+        if dropped := all_columns[len(self.columns) :]:
+            names = ", ".join(str(column.header) for column in dropped)
             yield Text(f"no room for: {names}")
-        self.columns = whole
+        self.columns = all_columns
 
 
 class WorkProgress:
-    """Shows how much of some work is done.
+    """Shows the progress of some work, as a bar or in the log.
 
     Args:
-        title: What the work is, e.g. "evaluation".
-        total: Its size, in `unit`s.
-        unit: The plural of what is counted.
-        done: How much of it was done before.
+        title: The name of the work, such as "evaluation".
+        total: The size of the work, in units.
+        unit: The plural of the unit, such as "items".
+        done: The part that was done before.
+
+    Example:
+        with WorkProgress("evaluation", 20, "items") as progress:
+            progress.advance("mean score 0.5")
     """
 
     def __init__(self, title: str, total: float, unit: str, done: int = 0) -> None:
@@ -107,25 +111,27 @@ class WorkProgress:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Leave the bar as it is."""
+        """Stop the bar, which stays as it is."""
         self._bar.stop()
 
     def advance(self, note: str = "", by: float = 1) -> None:
-        """Count `by` more as done; `note` is shown beside the bar."""
+        """Count `by` more units as done, and show a note beside them."""
         self.done += by
         line = self._line(note)
         now_s = time.monotonic()
         self._bar.update(self._task, advance=by, description=line)
-        is_due = now_s - self._logged_s >= LINE_EVERY_S or self.done == self._total
+        is_due = now_s - self._logged_s >= LOG_INTERVAL_S or self.done == self._total
         if is_due and by > 0 and not self._has_bar:
             self._logged_s = now_s
             logger.info("%s", line)
 
     def _line(self, note: str = "") -> str:
-        """Return how far it is, at which rate, and until when."""
+        """Return what is done, the rate and the time left."""
         parts = [f"{self.done:.0f} of {self._total:.0f} {self._unit}"]
         rate = (self.done - self._before) / (time.monotonic() - self._began_s + 1e-9)
         if rate > 0 and self.done < self._total:
-            end = datetime.timedelta(seconds=round((self._total - self.done) / rate))
-            parts.append(f"{rate:.3g} {self._unit}/s, {end} left")
-        return f"{self._title}: {', '.join([*parts, *[note] * bool(note)])}"
+            left = datetime.timedelta(seconds=round((self._total - self.done) / rate))
+            parts.append(f"{rate:.3g} {self._unit}/s, {left} left")
+        if note:
+            parts.append(note)
+        return f"{self._title}: {', '.join(parts)}"

@@ -5,12 +5,12 @@ final period, or after "The answer is". The library's scorers compare the text a
 Each rule below removes one kind of formatting; the rules are repeated until none
 applies.
 
-A rule that would change the reference answer is not applied to answers of that item: if
-a quote or a period belongs to the right answer, it is not formatting. Both the result
-and the original answer are scored, and the higher score counts. Normalization never
+A rule that would change the reference answer is not applied to the answers to its item:
+if a quote or a period belongs to the right answer, it is not formatting. The result and
+the original answer are both scored, and the higher score counts. Normalization never
 chooses, computes or rounds anything.
 
-Every rule takes linear time, and there are at most MAX_ROUNDS rounds.
+Every rule takes linear time, and there are at most `MAX_ROUNDS` rounds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import json
 import re
 from collections.abc import Callable
 
-from rg_env.task_rules.one_rule import is_closed
+from rg_env.task_rules.one_rule import is_balanced
 from rg_env.task_rules.reading.filler_words import asked_words, lead_end
 from rg_env.task_rules.reading.values import read_value
 
@@ -31,12 +31,12 @@ Rule = Callable[[str], str]
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
 _FULL_WIDTH = {sign: sign - 0xFEE0 for sign in range(0xFF01, 0xFF5F)}
-_DASHES = re.compile("[\u2010-\u2015\ufe63](?=\\s?[\\d.])")
+_MINUS = re.compile("\u2212|[\u2010-\u2015\ufe63](?=\\s?[\\d.])")
 _END = re.compile(
     r"(?:\s*(?:<(?:/s|eos|end_of_turn|[|\uff5c][^<>\s]{1,40}|\w{1,20}\|)>"
     r"|\[(?:/?INST|EOS|EOT|END|/?SYS)\]))+\Z"
 )
-# End tokens are searched in so many last characters.
+# End tokens are only searched in this many last characters.
 MAX_END_CHARS = 100
 
 _FENCE = re.compile(r"(```+|~~~+)[ \t]*(?:[\w+#.-]+[ \t]*)?\n(.*)\n[ \t]*\1", re.DOTALL)
@@ -78,12 +78,12 @@ _POINT = re.compile(r"[A-Za-z]\d{0,2}")
 
 _NAMES_OF_ANSWERS = frozenset({"answer", "solution", "result", "output"})
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
-_MARKS_AND_PERIOD = tuple(
-    f"{mark}{end}" for mark in "*_`$\"'\u201d\u2019\u00bb\u201c)]}" for end in ".\u3002"
+_PERIOD_AFTER_MARK = re.compile(
+    "(?<=[*_`$\"'\u201d\u2019\u00bb\u201c)\\]}])[.\u3002]\\Z"
 )
 
-_OF_PIECES = frozenset("$_`\"'")
-"""Marks that may stand around each of several pieces and never in a formula."""
+_PIECE_MARKS = frozenset("$_`\"'")
+"""Marks that may stand around each of several pieces, and never in a formula."""
 
 
 def _without_invisible(text: str) -> str:
@@ -97,12 +97,12 @@ def _with_plain_lines(text: str) -> str:
 
 
 def _with_plain_minus(text: str) -> str:
-    return _DASHES.sub("-", text.replace("\u2212", "-"))
+    return _MINUS.sub("-", text)
 
 
 def _without_end(text: str) -> str:
-    # Only near the end: a pattern that ends with `\Z` is tried at every character,
-    # which takes quadratic time for a long run of spaces.
+    # At every character, the pattern is tried up to the end of a run of spaces. In a
+    # long run, this takes quadratic time.
     match = _END.search(text, max(0, len(text) - MAX_END_CHARS))
     return text[: match.start()] if match else text
 
@@ -123,11 +123,11 @@ def _without_fence(text: str) -> str:
 def _without_marks(text: str, kept: str = "") -> str:
     """Remove quotes, bold, dollars and similar marks around a text, except `kept`."""
     match = _WRAPPED.fullmatch(text)
-    mark = match["mark"] or match["opening"] if match else ""
-    if match is None or mark[0] in kept:
+    if match is None:
         return text
+    sign = (match["mark"] or match["opening"])[0]
     inner = match[2] or match[4]
-    if mark[0] in _OF_PIECES and _has_pairs(inner, mark[0]):
+    if sign in kept or (sign in _PIECE_MARKS and _has_pairs(inner, sign)):
         return text
     return inner.strip() or text
 
@@ -135,7 +135,7 @@ def _without_marks(text: str, kept: str = "") -> str:
 def _has_pairs(inner: str, sign: str) -> bool:
     """Return whether the marks around a text belong to two pieces: `"a", "b"`.
 
-    A single mark inside is an apostrophe or a part of a name. The marks in a list
+    A single mark inside is an apostrophe or belongs to a name. The marks inside a list
     belong to its elements.
     """
     if inner[:1] in ("[", "{", "(") and inner[-1:] in ("]", "}", ")"):
@@ -150,7 +150,7 @@ def _without_tags(text: str) -> str:
 
 
 def _without_bullet(text: str) -> str:
-    """Remove the mark of a list or a heading with only this line."""
+    """Remove the bullet or the `#` before a text of one line."""
     return _BULLET.sub("", text)
 
 
@@ -163,14 +163,11 @@ def _without_marked_words(text: str) -> str:
 
 def _without_latex_word(text: str) -> str:
     match = _LATEX_WORD.fullmatch(text)
-    if match is None or not _is_balanced(match[1]):
+    if match is None:
         return text
-    return match[1].strip()
-
-
-def _is_balanced(text: str) -> bool:
-    """Return whether no brace closes one that was opened before the text."""
-    return is_closed("".join(re.findall(r"(?<!\\)[{}]", text)))
+    # Otherwise the last brace belongs to another word: `\text{a} \text{b}`.
+    braces = "".join(re.findall(r"(?<!\\)[{}]", match[1]))
+    return match[1].strip() if is_balanced(braces) else text
 
 
 def _without_lead(text: str, asked: frozenset[str] = frozenset()) -> str:
@@ -188,12 +185,12 @@ def _without_name(text: str) -> str:
     if match is None or text.count("=") != 1 or "\n" in text:
         return text
     rest = text[match.end() :].strip()
-    is_other = not text.startswith("=") and _POINT.fullmatch(rest)
-    return text if is_other or not rest else rest
+    is_equation = not text.startswith("=") and _POINT.fullmatch(rest)
+    return text if is_equation or not rest else rest
 
 
 def _without_object(text: str) -> str:
-    """Return the answer in a JSON object that has nothing else: `{"answer": "5"}`."""
+    """Return the answer in a JSON object with nothing else: `{"answer": "5"}`."""
     if not text.lstrip().startswith("{"):
         return text
     try:
@@ -212,8 +209,8 @@ def _without_period(text: str) -> str:
     return text[:-1].strip() or text
 
 
-def _without_period_behind_a_mark(text: str) -> str:
-    return text[:-1] if text.endswith(_MARKS_AND_PERIOD) else text
+def _without_period_after_mark(text: str) -> str:
+    return _PERIOD_AFTER_MARK.sub("", text)
 
 
 def _without_separators(text: str) -> str:
@@ -226,7 +223,7 @@ RULES: tuple[Rule, ...] = (
     _with_plain_lines,
     _with_plain_minus,
     _without_end,
-    _without_period_behind_a_mark,
+    _without_period_after_mark,
     _without_fence,
     _without_marked_words,
     _without_marks,
@@ -242,39 +239,41 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def normalizing(gold: str | None, meaningful: str = "", question: str = "") -> Rule:
+def build_formatting_remover(
+    gold: str | None, kept_signs: str = "", question: str = ""
+) -> Rule:
     """Return the function that removes formatting from the answers to an item.
 
     Args:
         gold: The reference answer, which is never changed; None if there is none.
-        meaningful: Signs that are not formatting at the beginning of an answer.
-        question: The question; its name for the answer may stand before an answer, as
-            in `GCD = 3`.
+        kept_signs: Signs that are not formatting at the beginning of an answer.
+        question: The question. An answer may begin with its name for the answer, as in
+            `GCD = 3`.
 
     Returns:
-        From a stripped answer to the same without formatting, stripped.
+        A function from a stripped answer to the stripped answer without formatting.
 
     Example:
-        >>> normalizing("5")("The answer is **5**.")
+        >>> build_formatting_remover("5")("The answer is **5**.")
         '5'
     """
     gold = gold or ""
-    kept = meaningful
+    kept = kept_signs
     if _without_marks(gold) != gold:
         kept += gold[0]
-    parts = {
+    rules_of_item = {
         _without_lead: functools.partial(_without_lead, asked=asked_words(question)),
         _without_marks: functools.partial(_without_marks, kept=kept),
     }
     rules = [
-        parts.get(rule, rule)
+        rules_of_item.get(rule, rule)
         for rule in RULES
-        if rule is not _without_name or "=" not in meaningful
+        if rule is not _without_name or "=" not in kept_signs
     ]
-    # A rule that changes the right answer would remove a part of answers.
-    rules = [rule for rule in rules if not gold or rule(gold) == gold]
+    # A rule that changes the reference answer would also remove a part of others.
+    rules = [rule for rule in rules if rule(gold) == gold]
 
-    def normalized(answer: str) -> str:
+    def remove_formatting(answer: str) -> str:
         for _ in range(MAX_ROUNDS):
             before = answer
             for rule in rules:
@@ -283,4 +282,4 @@ def normalizing(gold: str | None, meaningful: str = "", question: str = "") -> R
                 break
         return answer
 
-    return normalized
+    return remove_formatting

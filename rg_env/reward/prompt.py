@@ -24,7 +24,7 @@ The sum of the two numbers is 5.
 <answer>5</answer>"""
 """The built-in system prompt; the setting `system_prompt` replaces it."""
 
-_BOXED = {
+_BOXED_WORDING = {
     "inside <answer> and </answer>.": r"inside \boxed{}.",
     "between the tags": "between its braces",
     "Use the answer tags": r"Use \boxed{}",
@@ -35,28 +35,31 @@ _BOXED = {
 def built_in_prompt(answer_format: AnswerFormat) -> str:
     """Return the built-in system prompt for an answer format."""
     prompt = SYSTEM_PROMPT
-    for tags, boxed in _BOXED.items() if answer_format == "boxed" else ():
+    for tags, boxed in _BOXED_WORDING.items() if answer_format == "boxed" else ():
         prompt = prompt.replace(tags, boxed)
     return prompt
 
 
-def prompts_of(
-    given: str | Sequence[str] | None, answer_format: AnswerFormat
+def list_prompts(
+    setting: str | Sequence[str] | None, answer_format: AnswerFormat
 ) -> Sequence[str]:
-    """Return the system prompts of a setting; None means the built-in one."""
-    if given is None:
+    """Return the system prompts in the setting `system_prompt`.
+
+    The setting is one prompt, several of them, or None for the built-in prompt.
+    """
+    if setting is None:
         return [built_in_prompt(answer_format)]
-    return [given] if isinstance(given, str) else given
+    return [setting] if isinstance(setting, str) else setting
 
 
-def prompt_of(
-    given: str | Sequence[str] | None, answer_format: AnswerFormat, seed: int
+def choose_prompt(
+    setting: str | Sequence[str] | None, answer_format: AnswerFormat, seed: int
 ) -> str:
     """Return the system prompt that the seed of an item chooses.
 
     Example:
-        >>> [prompt_of(["Think.", "Answer."], "tags", seed) for seed in (7, 8)]
+        >>> [choose_prompt(["Think.", "Answer."], "tags", seed) for seed in (7, 8)]
         ['Answer.', 'Think.']
     """
-    prompts = prompts_of(given, answer_format)
+    prompts = list_prompts(setting, answer_format)
     return prompts[seed % len(prompts)]

@@ -1,35 +1,36 @@
-"""Scores an answer in both formats: one number and one outcome.
+"""Scores an answer: one number in [0, 1] and one of `OUTCOMES`.
 
 The normalized answer (without formatting, in canonical form) is scored first. If it is
 not right and differs from the original text, that is scored too, and the higher score
-counts; see rg_env.reward.normalization and rg_env.task_rules.reading. Workers receive
-the settings as `ScoringRules`.
+counts; see rg_env.reward.normalization and rg_env.task_rules.reading. Each of these
+texts is scored in two formats, bare and as `<answer>...</answer>`, because a scorer of
+the library may expect the tags. Workers receive the settings as `ScoringRules`.
 
 These functions are pure. The library's scorer is an argument; it may raise an error or
-return anything, and the result is always a number in [0, 1] with one of `OUTCOMES`.
-
-A failure of the machine gives no Score, so it can never be mistaken for one.
+return anything, and the result is always a number in [0, 1] with an outcome. A failure
+of the machine gives no `Score`, so it can never be mistaken for one.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
 
-from rg_env.reward.normalization import normalizing
+from rg_env.reward.normalization import build_formatting_remover
 from rg_env.task_rules.rules import MAX_ANSWER_CHARS
 from rg_env.task_rules.table import interpretations, rejection, rules_of
 
 # The library gives 0.01 to 0.05 to wrong answers that it can parse.
-WRONG_AT_MOST = 0.05
+MAX_WRONG_VALUE = 0.05
 
-# A correct answer may be so many times as long as the reference: spaces after commas,
-# or a line for each number.
-GOLD_ROOM = 4
+# A correct answer may be up to this many times as long as the reference: spaces after
+# commas, or a line for each number.
+MAX_LENGTH_RATIO = 4
 
 UNSCORED = "unscored"
 """Outcome of a completion without a score (which is not 0) because workers failed. A
@@ -48,7 +49,7 @@ OUTCOMES: Mapping[str, str] = {
     "nested_answer": "a tag inside the answer",
     "unclosed_answer": "<answer> without </answer>",
     "stray_tag": "</answer> without <answer>",
-    "unfinished_thinking": "cut off while thinking",
+    "unfinished_thinking": "cut off while thinking, or text follows the answer",
     "scorer_error": "the task's scorer failed on the answer",
     "rejected": "too long, or contains text that no correct answer contains",
     "timeout": "scoring the answer took too long",
@@ -65,7 +66,7 @@ class FormatScores:
     """An answer's score in both formats, each in [0, 1].
 
     Attributes:
-        bare: The score of the answer alone.
+        bare: The score of the answer without tags.
         tagged: The score of the tagged answer; None if it was not scored, because the
             bare score is 1.0 or the scorer cannot parse tags.
         value: The score that counts.
@@ -84,7 +85,7 @@ class Score:
         value: In [0, 1], finite; 0 or 1 without partial credit.
         outcome: A key of `OUTCOMES`.
         answer: The extracted answer, None if there is none.
-        normalized: Whether the score is that of the normalized answer, and this differs
+        normalized: Whether it is the score of the normalized answer, and this differs
             from `answer`.
         formats: The scores of both formats, None if the scorer was not called.
     """
@@ -106,9 +107,13 @@ ScoreRow = tuple[_Unit, str, bool, tuple[_Unit, _Unit | None] | None]
 """Value, outcome, normalized, and the scores of both formats, if there are any."""
 
 UNREAD = frozenset({"rejected", "scorer_error"})
+"""Outcomes of an answer that the scorer could not parse."""
+
 REWARDED = frozenset({"right", "partial"})
 ANSWER_OUTCOMES = REWARDED | {"wrong", "empty_answer", "scorer_error", "rejected"}
 """The possible outcomes of an answer in a worker."""
+
+_by_value = operator.attrgetter("value")
 
 
 def as_row(score: Score) -> ScoreRow:
@@ -118,7 +123,7 @@ def as_row(score: Score) -> ScoreRow:
     return score.value, score.outcome, score.normalized, both
 
 
-def read_rows(answers: Sequence[str], rows: object) -> list[Score]:
+def read_scores(answers: Sequence[str], rows: object) -> list[Score]:
     """Make scores from rows that come from an untrusted process.
 
     Raises:
@@ -126,23 +131,19 @@ def read_rows(answers: Sequence[str], rows: object) -> list[Score]:
     """
     read = msgspec.convert(rows, list[ScoreRow])
     if len(read) != len(answers):
-        raise ValueError("there is a score for each answer")
-    return [_read_row(answer, *row) for answer, row in zip(answers, read, strict=True)]
+        raise ValueError(f"{len(read)} scores for {len(answers)} answers")
+    return [_score(answer, row) for answer, row in zip(answers, read, strict=True)]
 
 
-def _read_row(
-    answer: str,
-    value: float,
-    outcome: str,
-    normalized: bool,
-    both: tuple[float, float | None] | None,
-) -> Score:
+def _score(answer: str, row: ScoreRow) -> Score:
+    value, outcome, is_normalized, both = row
     if outcome not in ANSWER_OUTCOMES:
-        raise ValueError("a score has an outcome of the table")
-    if outcome_of(value) != (outcome if outcome in REWARDED else "wrong"):
-        raise ValueError("a score has the outcome of its value")
+        raise ValueError(f"unknown outcome {outcome!r}")
+    expected = outcome if outcome in REWARDED else "wrong"
+    if outcome_of(value) != expected:
+        raise ValueError(f"the outcome {outcome!r} does not fit the score {value}")
     formats = None if both is None else FormatScores(*both, value)
-    return Score(value, outcome, answer, normalized=normalized, formats=formats)
+    return Score(value, outcome, answer, is_normalized, formats)
 
 
 def tagged(answer: str) -> str:
@@ -178,7 +179,7 @@ def _tags_are_expected(score: ScoreFunction, entry: Mapping[str, Any]) -> bool:
     return as_unit(score(tagged(gold), entry)) > as_unit(score(gold, entry))
 
 
-def compare_formats(
+def score_both_formats(
     answer: str, entry: Mapping[str, Any], score: ScoreFunction
 ) -> FormatScores:
     """Score the bare and the tagged answer; the higher counts.
@@ -210,7 +211,7 @@ def outcome_of(value: float) -> str:
     """
     if value >= 1.0:
         return "right"
-    return "partial" if value > WRONG_AT_MOST else "wrong"
+    return "partial" if value > MAX_WRONG_VALUE else "wrong"
 
 
 def score_answer(answer: str, entry: Mapping[str, Any], score: ScoreFunction) -> Score:
@@ -226,32 +227,31 @@ def score_answer(answer: str, entry: Mapping[str, Any], score: ScoreFunction) ->
         right = entry.get("answer") == ""
         return Score(float(right), "right" if right else "empty_answer", answer)
     try:
-        formats = compare_formats(answer, entry, score)
+        formats = score_both_formats(answer, entry, score)
     except Exception:  # noqa: BLE001 - foreign code on foreign text may raise anything
         return Score(0.0, "scorer_error", answer)
     return Score(formats.value, outcome_of(formats.value), answer, formats=formats)
 
 
 def better_score(
-    answer: str, normalized: Callable[[str], str], score: Callable[[str], Score]
+    answer: str, normalize: Callable[[str], str], score: Callable[[str], Score]
 ) -> Score:
     """Score the normalized answer and, if that is not right, the original one.
 
     Returns:
-        The higher score, with the original answer. If both are equal, the score of a
-        form that the scorer could parse.
+        The higher score, with the original answer. If both are equal, that of a text
+        that the scorer could parse.
     """
-    rest = normalized(answer)
-    if rest == answer:
+    text = normalize(answer)
+    if text == answer:
         return score(answer)
-    other = dataclasses.replace(score(rest), answer=answer, normalized=True)
-    if other.value == 1.0:
-        return other
-    value = score(answer)
-    was_read = value.outcome not in UNREAD
-    if other.value < value.value or (other.value == value.value and was_read):
-        return value
-    return other
+    of_normalized = dataclasses.replace(score(text), answer=answer, normalized=True)
+    if of_normalized.value == 1.0:
+        return of_normalized
+    of_original = score(answer)
+    if of_original.value == of_normalized.value:
+        return of_normalized if of_original.outcome in UNREAD else of_original
+    return max(of_original, of_normalized, key=_by_value)
 
 
 # -- the rules -------------------------------------------------------------------------
@@ -271,7 +271,7 @@ class ScoringRules:
         max_answer_chars: The length above which answers are rejected; positive.
         normalize_answers: Whether answers are also scored without formatting and in the
             task's canonical form.
-        partial_credit: Whether a score below 1 counts, and not as 0.
+        partial_credit: Whether scores below 1 count; otherwise, they are 0.
     """
 
     scorer_fixes: bool = True
@@ -279,18 +279,18 @@ class ScoringRules:
     normalize_answers: bool = True
     partial_credit: bool = True
 
-    def counted(self, score: Score) -> Score:
-        """Return a score as it counts; its outcome does not change."""
+    def apply_partial_credit(self, score: Score) -> Score:
+        """Return a score with the value 0 if it is below 1 and must not count."""
         if self.partial_credit or score.value == 1.0:
             return score
         return dataclasses.replace(score, value=0.0)
 
-    def too_long(self, text: str, entry: Mapping[str, Any]) -> bool:
+    def is_too_long(self, text: str, entry: Mapping[str, Any]) -> bool:
         """Return whether a text is too long for an answer."""
-        longest = max(self.max_answer_chars, GOLD_ROOM * len(_gold_of(entry) or ""))
-        return len(text) > longest
+        gold = _gold_of(entry) or ""
+        return len(text) > max(self.max_answer_chars, MAX_LENGTH_RATIO * len(gold))
 
-    def scoring(
+    def build_scorer(
         self,
         task: str,
         entry: Mapping[str, Any],
@@ -299,27 +299,32 @@ class ScoringRules:
     ) -> Callable[[str], Score]:
         """Return the function that scores the answers to an entry; see `better_score`.
 
-        The scorer never gets a rejected text. If the question has several
+        The scorer never gets a text that is too long, or one that the guard rejects
+        (without `is_guarded`, the guard is not called). If the question has several
         interpretations, the highest score counts.
         """
 
-        def scoring_of(one: Mapping[str, Any]) -> Callable[[str], Score]:
-            def score(form: str) -> Score:
+        def build(interpretation: Mapping[str, Any]) -> Callable[[str], Score]:
+            gold = _gold_of(interpretation)
+
+            def score_text(text: str) -> Score:
                 # A guard takes linear time: it gets no text that is too long.
-                if self.too_long(form, one):
-                    return Score(0.0, "rejected", form)
-                if is_guarded and rejection(task, form, _gold_of(one)):
-                    return Score(0.0, "rejected", form)
-                return score_answer(form, one, scorer)
+                if self.is_too_long(text, interpretation) or (
+                    is_guarded and rejection(task, text, gold)
+                ):
+                    return Score(0.0, "rejected", text)
+                return score_answer(text, interpretation, scorer)
 
-            normalized = self.normalizer(task, one)
-            return lambda answer: better_score(answer, normalized, score)
+            normalize = self.build_normalizer(task, interpretation)
+            return lambda answer: better_score(answer, normalize, score_text)
 
-        read = interpretations(task, entry) if self.scorer_fixes else [entry]
-        each = [scoring_of(one) for one in read]
-        return lambda answer: max((s(answer) for s in each), key=lambda s: s.value)
+        entries = interpretations(task, entry) if self.scorer_fixes else [entry]
+        scorers = [build(interpretation) for interpretation in entries]
+        return lambda answer: max((score(answer) for score in scorers), key=_by_value)
 
-    def normalizer(self, task: str, entry: Mapping[str, Any]) -> Callable[[str], str]:
+    def build_normalizer(
+        self, task: str, entry: Mapping[str, Any]
+    ) -> Callable[[str], str]:
         """Return the function that normalizes the answers to an entry.
 
         `task` is the task that made the entry, never a mixture. Answers that are too
@@ -329,15 +334,17 @@ class ScoringRules:
             return lambda answer: answer
         gold = _gold_of(entry)
         rules = rules_of(task)
-        unformatted = normalizing(gold, rules.kept_signs, entry.get("question") or "")
+        remove_formatting = build_formatting_remover(
+            gold, rules.kept_signs, entry.get("question") or ""
+        )
 
-        def normalized(answer: str) -> str:
-            if answer == gold or self.too_long(answer, entry):
+        def normalize(answer: str) -> str:
+            if answer == gold or self.is_too_long(answer, entry):
                 return answer
-            bare = unformatted(answer)
-            return bare if rules.notation is None else rules.notation(bare, entry)
+            text = remove_formatting(answer)
+            return text if rules.notation is None else rules.notation(text, entry)
 
-        return normalized
+        return normalize
 
 
 DEFAULT_RULES = ScoringRules()

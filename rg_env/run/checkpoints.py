@@ -8,12 +8,12 @@ holds the lock of its ledger; another one of the same name takes `{name}.1`. The
 has a file of its own, because the newest checkpoint is out of date when a process is
 killed. It is written at every change, in one call that SIGKILL cannot interrupt.
 
-If the trainer saves no checkpoints, the newest state alone is kept, below the folder of
-the dump files. It is continued whatever its step, as no weights belong to it, and one
-of a run with other settings is left aside instead of refused.
+If the trainer saves no checkpoints, only the newest state is kept, below the folder of
+the dump files. It is restored at any step, because no weights belong to it, and it is
+ignored if the settings have changed.
 
-Mends B10 of docs/host_defects.md: a checkpoint is written in place, sets any attribute,
-needs the exact step, and is silently left out where it is missing.
+Mends B10 of docs/host_defects.md: the framework writes a checkpoint in place, sets any
+attribute, needs the exact step, and silently ignores a missing checkpoint.
 """
 
 from __future__ import annotations
@@ -23,97 +23,136 @@ import json
 import logging
 import math
 import os
-import sys
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from rg_env.errors import SettingError
 from rg_env.line_file import try_lock
 from rg_env.run.dumps import Dumps
 from rg_env.run.group import Ending, Ledger
 from rg_env.stream.curriculum import Feedback
+from rg_env.stream.prefetch import RunItems
 
 logger = logging.getLogger(__name__)
 
 VERSION = 2
 
-SAVE_EVERY_S = 10.0  # at least, where the trainer names no interval
+MIN_SAVE_INTERVAL_S = 10.0  # if the trainer names no interval
+
+INVALID_STATE = (AttributeError, KeyError, OSError, TypeError, ValueError)
+"""Errors of reading a file that is no checkpoint, or has an invalid state."""
 
 
 class BadCheckpointError(SettingError):
     """A checkpoint that cannot be used; the text says which file and why."""
 
 
+class CheckpointedEnv(Protocol):
+    """The attributes of an environment that its checkpoints read."""
+
+    name: Any
+    config: Any
+    checkpoint_dir: str
+    checkpoint_interval: int
+    curr_step: int
+    _items: RunItems | None
+
+    def _prepared_items(self) -> RunItems: ...
+
+    def save_checkpoint(self, step: int) -> None:
+        """Save a checkpoint; the hook of a subclass may add data to it."""
+
+
 def crosses_multiple(interval: int, before: int, now: int) -> bool:
     """Return whether (before, now] has a multiple of a positive interval.
 
-    The steps of a restarted API begin at 0 again; going back passes no multiple.
+    The steps of a restarted API begin at 0 again; going back crosses no multiple.
     """
     return interval > 0 and now // interval > before // interval
 
 
-def newest(folder: Path, step: int) -> Path | None:
-    """Return the checkpoint of the latest step that is not after `step`, if any."""
-    steps = {path.stem[5:]: path for path in folder.glob("step-*.json")}
-    fitting = [n for n in steps if n.isdecimal() and int(n) <= step]
-    return steps[max(fitting, key=int)] if fitting else None
+def find_newest(folder: Path, max_step: float) -> Path | None:
+    """Return the checkpoint of the latest step up to `max_step`, None without one."""
+    paths = {}
+    for path in folder.glob("step-*.json"):
+        step = path.stem.removeprefix("step-")
+        if step.isdecimal() and int(step) <= max_step:
+            paths[int(step)] = path
+    return paths[max(paths)] if paths else None
 
 
 def load(
     source: Path, parts: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Load a checkpoint into its parts, all or none; return a subclass' own data."""
-    before = {name: part.state_dict() for name, part in parts.items()}
-    name = "JSON"
+    """Load a checkpoint into all of its parts; return the data of a subclass.
+
+    Raises:
+        BadCheckpointError: The file is invalid or of a run with other settings; all
+            parts are as before.
+    """
     try:
         state = json.loads(source.read_bytes())
-        then = {**state["settings"], "version": state["version"]}
-        now = {**settings, "version": VERSION}
-        both = sorted(then.keys() | now.keys())
-        different = [key for key in both if then.get(key) != now.get(key)]
-        if different:
-            first = different[0]
-            raise BadCheckpointError(
-                f"{source} is of a run with another {first}: {then.get(first)!r}, now"
-                f" {now.get(first)!r}; its items would not be those of this run, so"
-                f" restore {', '.join(different)}, or move the file away"
-            )
-        own = dict(state.get("data", {}))
-        for name, part in parts.items():
+        saved_settings = {**state["settings"], "version": state["version"]}
+        data = dict(state.get("data", {}))
+    except INVALID_STATE as error:
+        raise BadCheckpointError(f"{source}: JSON: {error!r}") from error
+    _check_same_run(source, saved_settings, {**settings, "version": VERSION})
+    before = {name: part.state_dict() for name, part in parts.items()}
+    for name, part in parts.items():
+        try:
             part.load_state_dict(state[name])
-    except BadCheckpointError:
-        raise
-    except (AttributeError, KeyError, OSError, TypeError, ValueError) as error:
-        for each, part in parts.items():
-            part.load_state_dict(before[each])
-        raise BadCheckpointError(f"{source}: {name}: {error!r}") from error
-    return own
+        except INVALID_STATE as error:
+            for changed, old_state in before.items():
+                parts[changed].load_state_dict(old_state)
+            raise BadCheckpointError(f"{source}: {name}: {error!r}") from error
+    return data
+
+
+def _check_same_run(
+    source: Path, saved: Mapping[str, Any], current: Mapping[str, Any]
+) -> None:
+    names = sorted(saved.keys() | current.keys())
+    different = [name for name in names if saved.get(name) != current.get(name)]
+    if different:
+        first = different[0]
+        raise BadCheckpointError(
+            f"{source} is of a run with another {first}: {saved.get(first)!r}, now"
+            f" {current.get(first)!r}; its items would not be those of this run, so"
+            f" restore {', '.join(different)}, or move the file away"
+        )
 
 
 class Checkpoints:
     """The checkpoints and the ledger of one environment; files from `begin` on.
 
-    `beside_dumps` says that the state is kept there, as the trainer saves none;
-    `kept_names` are attributes that a subclass' data does not replace.
+    Args:
+        env: The environment, whose step and folder change during a run.
+        dumps: Its dumps; a checkpoint has their counters.
+        feedback: Its results and levels, which a checkpoint has too.
+
+    Attributes:
+        beside_dumps: Whether the state is kept beside the dump files, because the
+            trainer saves no checkpoints.
+        ledger: Its ledger, which `begin` and `restore` connect with the file.
     """
 
-    def __init__(self, env: Any, dumps: Dumps, feedback: Feedback) -> None:
+    def __init__(self, env: CheckpointedEnv, dumps: Dumps, feedback: Feedback) -> None:
         self._env = env
         self._dumps = dumps
         self._feedback = feedback
         self._folder: Path | None = None
         self._ledger_file: int | None = None
-        self._is_begun = False
+        self._has_begun = False
         self._saved_s = -math.inf
         self.beside_dumps = False
-        self.kept_names: Collection[str] = ()
         self.ledger = Ledger()
 
-    @property
-    def folder(self) -> Path:
-        """This instance's folder, held from the first time on."""
+    # -- its folder --------------------------------------------------------------------
+
+    def hold_folder(self) -> Path:
+        """Return this instance's folder; the first call creates and locks it."""
         if self._folder is None:
             config = self._env.config
             root = self._env.checkpoint_dir
@@ -122,10 +161,14 @@ class Checkpoints:
             name = config.wandb_name or str(self._env.name)
             if config.num_shards > 1:
                 name += f"_shard{config.shard_index}of{config.num_shards}"
-            self._folder = self._hold(Path(root) / "env_checkpoints" / name)
+            self._folder = self._lock_folder(Path(root) / "env_checkpoints" / name)
         return self._folder
 
-    def _hold(self, wanted: Path) -> Path:
+    def _lock_folder(self, wanted: Path) -> Path:
+        """Return the first of `wanted`, `wanted.1`, ... that no instance holds.
+
+        If a folder cannot be written, `wanted` is returned without a lock.
+        """
         for i in itertools.count():
             folder = wanted.with_name(f"{wanted.name}.{i}") if i else wanted
             try:
@@ -135,7 +178,7 @@ class Checkpoints:
             except OSError as error:
                 logger.warning("checkpoints cannot be saved in %s: %s", folder, error)
                 break
-            # A file system without locks gives every lock.
+            # On a file system without locks, every folder counts as free.
             if try_lock(self._ledger_file) is not False:
                 return folder
             self.release()
@@ -148,12 +191,12 @@ class Checkpoints:
         self._ledger_file = None
 
     def _keep_ledger(self, ledger: Mapping[str, Any]) -> None:
-        """Write the ledger; a disk that refuses it is named once."""
-        folder = self.folder
+        """Write the ledger; the first write error is logged and ends the writing."""
+        folder = self.hold_folder()
         if self._ledger_file is None:
             return
         try:
-            # Padded, so that nothing of a longer text before is left behind it.
+            # Padded, so that no end of a longer, earlier text is left behind it.
             size = os.fstat(self._ledger_file).st_size
             os.pwrite(self._ledger_file, json.dumps(ledger).encode().ljust(size), 0)
         except OSError as error:
@@ -163,14 +206,14 @@ class Checkpoints:
     # -- saving ------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Keep the ledger on disk, and save at the end; the files are this run's."""
+        """Keep the ledger on disk from now on, and save a first checkpoint."""
         if self.beside_dumps and self._env._items is None:
             self.beside_dumps = False  # a subclass with items of its own
             return
-        self._is_begun = True
-        self.ledger.keep = self._keep_ledger
-        self.ledger.tell()
-        # A ledger is continued beside a checkpoint only: without one, a kill before the
+        self._has_begun = True
+        self.ledger.on_change = self._keep_ledger
+        self.ledger.notify()
+        # A ledger is only continued beside a checkpoint: without one, a kill before the
         # first interval would lose it.
         self.save(self._env.curr_step)
 
@@ -181,18 +224,20 @@ class Checkpoints:
             if not self.beside_dumps:
                 self._env.save_checkpoint(step)
                 return
-            self.write(step, {})
-            for path in {*self.folder.glob("step-*.json")} - {self._path(step)}:
+            newest = self.write(step, {})
+            for path in {*newest.parent.glob("step-*.json")} - {newest}:
                 path.unlink()
         except OSError as error:
             logger.error("the checkpoint of step %d is not saved: %s", step, error)
 
-    def take_step(self, before: int, now: int) -> None:
-        """Save where the steps in (before, now] ask for it."""
+    def save_if_due(self, before: int, now: int) -> None:
+        """Save if a step in (before, now] is due for a checkpoint."""
         interval = self._env.checkpoint_interval
         if crosses_multiple(interval, before, now):
             self.save(now - now % interval)
-        elif self.beside_dumps and time.monotonic() - self._saved_s >= SAVE_EVERY_S:
+            return
+        since_saved_s = time.monotonic() - self._saved_s
+        if self.beside_dumps and since_saved_s >= MIN_SAVE_INTERVAL_S:
             self.save(now)
 
     def parts(self) -> dict[str, Any]:
@@ -211,65 +256,74 @@ class Checkpoints:
 
     def _settings(self) -> dict[str, Any]:
         """Return the settings that decide the items, and the modules of own tasks."""
-        items = self._env._items
         settings = dict(self._env.config.stream_settings)
-        if items is not None and items.library.modules:
-            settings["task_modules"] = dict(items.library.modules)
+        if modules := self._env._prepared_items().library.modules:
+            settings["task_modules"] = dict(modules)
         return settings
 
-    def write(self, step: int, data: Mapping[str, Any]) -> None:
-        """Write the checkpoint of a step; at any time, the old or new one is there."""
+    def write(self, step: int, data: Mapping[str, Any]) -> Path:
+        """Write the checkpoint of a step, and return its path.
+
+        It replaces an older one of the step only once it is complete.
+        """
         state = {"version": VERSION, "settings": self._settings()}
         state |= {name: part.state_dict() for name, part in self.parts().items()}
         if data:
             state["data"] = dict(data)
-        # One name for all steps: the rest of a killed process is written over.
-        self.folder.mkdir(parents=True, exist_ok=True)
-        part = self.folder / ".part"
-        with part.open("w", encoding="utf-8") as file:
+        folder = self.hold_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        # One name for all steps: what a killed process left is written over.
+        unfinished = folder / ".part"
+        with unfinished.open("w", encoding="utf-8") as file:
             json.dump(state, file)
             file.flush()
             os.fsync(file.fileno())
-        part.replace(self._path(step))
-
-    def _path(self, step: int) -> Path:
-        return self.folder / f"step-{step}.json"
+        return unfinished.replace(folder / f"step-{step}.json")
 
     async def end(self) -> None:
         """Save a last checkpoint, if checkpoints are saved, and release the folder."""
-        self.ledger.tell()
-        if self._is_begun:
+        self.ledger.notify()
+        if self._has_begun:
             self.save(self._env.curr_step)
         self.release()
 
     # -- continuing --------------------------------------------------------------------
 
-    def restore(self) -> None:
-        """Continue from the newest checkpoint that is not after the current step."""
+    def restore(self) -> dict[str, Any]:
+        """Continue from the newest checkpoint that is not after the current step.
+
+        Returns:
+            The data of a subclass; {} if no checkpoint is continued.
+
+        Raises:
+            BadCheckpointError: The checkpoint cannot be used, and the trainer's weights
+                belong to it.
+        """
         step = self._env.curr_step
-        source = newest(self.folder, sys.maxsize if self.beside_dumps else step)
+        folder = self.hold_folder()
+        source = find_newest(folder, math.inf if self.beside_dumps else step)
         if source is None:
-            line = "no checkpoint in %s at or before step %s: starting anew"
-            logger.warning(line, self.folder, step)
-            return
+            logger.warning(
+                "no checkpoint in %s at or before step %s: starting anew", folder, step
+            )
+            return {}
+        parts = self.parts()
         try:
-            own = load(source, self.parts(), self._settings())
+            data = load(source, parts, self._settings())
         except BadCheckpointError as error:
             if not self.beside_dumps:
                 raise
             logger.warning("not continued: %s", error)
-            return
-        for name, value in own.items():
-            if name not in self.kept_names:
-                setattr(self._env, name, value)
-        self._continue_ledger()
-        logger.info("continuing from %s at item %d", source, self._env.iter)
+            return {}
+        self._continue_ledger(folder)
+        logger.info("continuing from %s at item %d", source, parts["items"].position)
+        return data
 
-    def _continue_ledger(self) -> None:
+    def _continue_ledger(self, folder: Path) -> None:
         """Continue the ledger, and count the rollouts in flight at a kill."""
-        path = self.folder / "ledger.json"
+        path = folder / "ledger.json"
         try:
-            if text := path.read_bytes():  # else no run was begun there
+            if text := path.read_bytes():  # empty if no run has begun there
                 self.ledger.load_state_dict(json.loads(text))
         except (OSError, ValueError) as error:
             logger.warning("%s is not used: %s", path, error)

@@ -1,12 +1,12 @@
-"""Dump files: groups and numbers of a run, on a thread of their own.
+"""Dump files: the groups and metrics of a run, written on a thread of their own.
 
     reasoning_gym_environment_rollouts_{uuid}_{batch:04d}.jsonl.part    being written
     reasoning_gym_environment_rollouts_{uuid}_{batch:04d}.jsonl         complete
 
 A file is complete when it is full or the run ends; none is ever overwritten. While the
-disk refuses, lines wait in memory up to a limit, and those beyond are counted as lost.
-One thread does all the encoding and writing, so the calls keep their order, and a
-caller that is cancelled leaves its group to be written all the same.
+disk refuses, lines wait in memory up to a limit, and those beyond it are counted as
+lost. One thread does all encoding and writing, so groups are written in the order of
+the calls, also if a caller is cancelled.
 """
 
 from __future__ import annotations
@@ -32,19 +32,24 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 METRICS_FOLDER = "metrics"
-PROGRESS_EVERY = 10  # groups of a file
+PROGRESS_EVERY = 10  # groups, between two lines of the log
 
 
 @dataclasses.dataclass
 class DumpWriter:
     """Writes the groups of one kind into numbered files; calls block on the disk.
 
-    `run` has the `folder` and the `run_uuid`, as which several can share a folder.
-    `batch_num` is the number of the next file, or of the one being written;
-    `groups_total` counts those of continued runs too.
+    Attributes:
+        dumps: Has the folder and the id of the run, which file names contain.
+        stem: The beginning of the file names.
+        groups_per_file: Number of groups in a complete file.
+        subfolder: The folder of the files, below that of `dumps`.
+        batch_num: Number of the file being written, or of the next one.
+        groups_total: Number of accepted groups, including those of continued runs.
+        groups_lost: Number of groups that reached neither the disk nor the memory.
     """
 
-    run: Any
+    dumps: Dumps
     stem: str
     groups_per_file: int
     subfolder: str = ""
@@ -52,12 +57,12 @@ class DumpWriter:
     groups_total: int = 0
     groups_lost: int = 0
     _buffer: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    _handed_over: int = 0  # groups of the buffer that the file has
+    _handed_over: int = 0  # number of groups in the buffer that the file has
     _file: LineFile | None = None
 
     @property
     def buffer(self) -> list[dict[str, Any]]:
-        """The groups of the file, and those that a caller adds to be written next."""
+        """The groups of the file, then those that a caller adds to be written next."""
         return self._buffer
 
     @buffer.setter
@@ -66,19 +71,19 @@ class DumpWriter:
 
     @property
     def groups_waiting(self) -> int:
-        """Groups in memory that are not on disk yet."""
-        file = self._file  # which the thread of the dumps may replace
-        return len(file.waiting) if file else 0
+        """Number of groups in memory that are not on disk yet."""
+        file = self._file  # read once: the thread of the dumps may replace it
+        return len(file.queued) if file else 0
 
     @property
     def folder(self) -> Path:
         """The folder of its files."""
-        return Path(self.run.folder, self.subfolder)
+        return Path(self.dumps.folder, self.subfolder)
 
-    def _current(self) -> LineFile:
-        """Return the file being written, or begin one."""
+    def _current_file(self) -> LineFile:
+        """Return the file being written, or begin the next one."""
         while self._file is None:
-            name = f"{self.stem}_{self.run.run_uuid}_{self.batch_num:04d}.jsonl"
+            name = f"{self.stem}_{self.dumps.run_uuid}_{self.batch_num:04d}.jsonl"
             if (self.folder / name).exists():
                 self.batch_num += 1
             else:
@@ -95,9 +100,9 @@ class DumpWriter:
 
     def _hand_over(self) -> None:
         """Give the file the groups that it does not have yet."""
-        # Another thread may append some at the same time.
+        # Another thread may append groups to the buffer at the same time.
         while self._handed_over < len(self._buffer):
-            if not self._put(self._buffer[self._handed_over]):
+            if not self._append(self._buffer[self._handed_over]):
                 del self._buffer[self._handed_over]
                 self._lose(1)
                 continue
@@ -106,13 +111,14 @@ class DumpWriter:
                 progress = f"{self._handed_over} of {self.groups_per_file} groups"
                 logger.info("%s: %s", self.stem, progress)
 
-    def _put(self, group: dict[str, Any]) -> bool:
+    def _append(self, group: dict[str, Any]) -> bool:
+        """Append a group to the file; return False if it is lost."""
         try:
             line = encode_group(group)
         except (TypeError, ValueError, RecursionError) as error:
             logger.error("%s: a group cannot be dumped: %s", self.stem, error)
             return False
-        return self._current().put(line + b"\n")
+        return self._current_file().append_or_queue(line + b"\n")
 
     def _lose(self, groups: int) -> None:
         self.groups_lost += groups
@@ -121,15 +127,15 @@ class DumpWriter:
     def finish(self, *, is_last: bool = False) -> Path | None:
         """Complete the file and return its path; None if the disk refuses.
 
-        The last time, groups that the disk refuses are counted lost.
+        With `is_last`, groups that the disk refuses are counted as lost.
         """
         self._hand_over()
         file = self._file
         if file is None or not (file.flush() or is_last):
             return None
-        if lost := len(file.waiting):
+        if lost := len(file.queued):
             self._lose(lost)
-            file.waiting.clear()  # without them, the file can be completed
+            file.queued.clear()  # without them, the file can be completed
             logger.error("%s: %d groups were lost", self.stem, self.groups_lost)
         try:
             complete = file.complete()
@@ -157,18 +163,24 @@ class DumpWriter:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue the counters; a file being written is completed first."""
-        number = int(state["batch_num"])
-        total = int(state["groups_total"])
+        batch_num = int(state["batch_num"])
+        groups_total = int(state["groups_total"])
         self.finish()
-        self.batch_num = number
-        self.groups_total = total + self.groups_waiting
+        self.batch_num = batch_num
+        self.groups_total = groups_total + self.groups_waiting
 
 
 class Dumps:
-    """The dump files of a run: good groups, failed ones, and those that were not sent.
+    """The dump files of a run: good groups, failed ones, unsent ones, and metrics.
 
-    `folder` and `run_uuid` are those of later files; a line of a group names
-    `versions`, and every line the `model`.
+    Attributes:
+        folder: The folder of the next files.
+        run_uuid: The id of the run in the names of the next files.
+        versions: Versions of the software, for the lines of groups.
+        model: Name of the model, for all lines.
+        saved: Writes the good groups.
+        failed: Writes the groups without any score above 0.
+        unsent: Writes the groups that could not be sent.
     """
 
     def __init__(self, config: Any) -> None:
@@ -177,8 +189,8 @@ class Dumps:
         self.run_uuid = str(uuid.uuid4())
         self.versions: dict[str, str] = {}
         self.model = ""
-        self._step: dict[str, int] = {}
-        self._numbers: LineFile | None = None
+        self._step: int | None = None  # of the newest metrics
+        self._metrics_file: LineFile | None = None
         self._is_closed = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="dumps")
         name = "reasoning_gym_environment"
@@ -187,9 +199,9 @@ class Dumps:
         self.unsent = DumpWriter(self, f"{name}_UNSENT_rollouts", 50, "unsent")
         self._writers = [self.saved, self.failed, self.unsent]
 
-    def put_numbers(self, path: Path) -> None:
-        """Write the numbers elsewhere; before the first ones are written."""
-        self._numbers = LineFile(path)
+    def set_metrics_path(self, path: Path) -> None:
+        """Write the metrics to another file; call it before the first ones."""
+        self._metrics_file = LineFile(path)
 
     async def _run(self, function: Callable[..., T], *args: Any) -> T:
         future = self._thread.submit(function, *args)
@@ -202,9 +214,11 @@ class Dumps:
                 logger.warning("completed %s, which a killed process left", path)
 
     async def take(self, group: Group) -> None:
-        """Write a scored group to the files that want it; on disk when this returns."""
+        """Write a scored group to the files of its kind; on disk when this returns."""
         config = self._config
-        line = {**group.line(self.versions, _now()), "model": self.model, **self._step}
+        line = {**group.line(self.versions, _now()), "model": self.model}
+        if self._step is not None:
+            line["step"] = self._step
         is_good = is_worth_keeping(group.scores, config.rollout_save_score_threshold)
         if config.dump_rollouts and is_good:
             await self._run(self.saved.write, line)
@@ -212,21 +226,23 @@ class Dumps:
             await self._run(self.failed.write, line)
 
     async def keep_unsent(self, group: Mapping[str, Any], reason: str) -> None:
-        """Write a group as the trainer would have got it, and why it did not."""
+        """Write the group that the trainer should have got, and why it was not sent."""
         line = {"item_id": group.get("task"), "unsent_because": reason, **group}
         await self._run(self.unsent.write, line)
 
-    def note_numbers(
+    def write_metrics(
         self, step: int, kind: str, values: Mapping[str, Any], alarms: Sequence[Any]
     ) -> None:
-        """Have the numbers of a log written, see `line_of`; this waits for no disk."""
-        self._step = {"step": step}
+        """Write a line of metrics, see `metrics_line`, without waiting for the disk."""
+        self._step = step
         if self._config.dump_metrics and not self._is_closed:
             path = Path(self.folder, METRICS_FOLDER, f"{self.run_uuid}_metrics.jsonl")
-            file = self._numbers or LineFile(path)
-            self._numbers = file
+            file = self._metrics_file or LineFile(path)
+            self._metrics_file = file
             head = {"step": step, "time": _now(), "kind": kind, "model": self.model}
-            self._thread.submit(lambda: file.put(line_of(head, values, alarms)))
+            self._thread.submit(
+                lambda: file.append_or_queue(metrics_line(head, values, alarms))
+            )
 
     async def finish(self, writer: DumpWriter) -> None:
         """Complete the file that a writer is writing."""
@@ -243,14 +259,14 @@ class Dumps:
     def _close(self) -> None:
         for writer in self._writers:
             writer.close()
-        if self._numbers is not None:
-            self._numbers.close()
+        if self._metrics_file is not None:
+            self._metrics_file.close()
 
     def losses(self) -> dict[str, int]:
-        """Return the groups that wait for the disk, and those that are lost."""
+        """Return the number of lost groups, and of those that wait for the disk."""
         return {
-            "dump_groups_lost": sum(each.groups_lost for each in self._writers),
-            "dump_groups_waiting": sum(each.groups_waiting for each in self._writers),
+            "dump_groups_lost": sum(w.groups_lost for w in self._writers),
+            "dump_groups_waiting": sum(w.groups_waiting for w in self._writers),
         }
 
 
@@ -258,15 +274,15 @@ def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
-def line_of(
+def metrics_line(
     head: Mapping[str, Any], values: Mapping[str, Any], alarms: Sequence[Any]
 ) -> bytes:
-    """Return a line of the file of numbers: those that are finite, and the alarms."""
+    """Return a line of the file of metrics: `head`, all finite values, the alarms."""
     line = {**head}
     for name, value in values.items():
         if isinstance(value, numbers.Real) and math.isfinite(value):
-            number = float(value)  # of numpy perhaps
-            # A number cannot replace one of the head.
+            number = float(value)  # also of a number of numpy
+            # A metric cannot replace a value of the head.
             line.setdefault(name, int(number) if number.is_integer() else number)
     if alarms:
         line["alarms"] = alarms

@@ -1,8 +1,9 @@
-"""A group: an item on its way, the scores of its completions, and how they ended.
+"""A group: an item, its scored completions, and how its rollouts have ended.
 
-A line of a dump (docs/output_files.md) is a group with all that explains it.
-`item_id`, `rollouts[].conversation` and `.score` are those of the original. The entry
-is `create_dataset(task, seed=seed, size=1, **params)[0]`.
+A line of a dump file (docs/output_files.md) has the scored rollouts of a group and the
+values that make its item again: the entry is
+`create_dataset(task, seed=seed, size=1, **params)[0]`. `item_id`,
+`rollouts[].conversation` and `.score` have the names of the original.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Ending(str, enum.Enum):
     UNSENT = "unsent"
     FAILED = "failed"
     CANCELLED = "cancelled"
-    KILLED = "killed"  # by a kill of the process; the next start counts it
+    KILLED = "killed"  # in flight when the process was killed; the next one counts them
 
 
 DELIVERED = frozenset({Ending.SENT, Ending.WRITTEN, Ending.UNSENT})
@@ -49,38 +50,36 @@ class _LedgerState(msgspec.Struct):
 
 
 class Ledger:
-    """Counts the rollouts that were queried, and their outcomes by word.
+    """Counts the rollouts that were queried, and those that have ended, by ending.
 
-    `keep` is told of the ledger, as plain values, at every change.
+    `on_change` is called with the ledger, as plain values, at every change.
     """
-
-    keep: Callable[[dict[str, Any]], None] | None = None
 
     def __init__(self) -> None:
         self.queried = 0
         self.outcomes: Counter[str] = Counter()
+        self.on_change: Callable[[dict[str, Any]], object] = lambda ledger: None
 
     @property
     def in_flight(self) -> int:
-        """Rollouts queried that have no outcome yet."""
+        """Number of queried rollouts that have not ended."""
         return self.queried - self.outcomes.total()
 
     def query(self, rollouts: int) -> None:
         """Count rollouts that are being queried."""
         if rollouts:
             self.queried += rollouts
-            self.tell()
+            self.notify()
 
     def settle(self, ending: Ending, rollouts: int) -> None:
-        """Count how rollouts that were queried have ended."""
+        """Count queried rollouts that have ended."""
         if rollouts:
             self.outcomes[ending.value] += rollouts
-            self.tell()
+            self.notify()
 
-    def tell(self) -> None:
-        """Tell the ledger to the one who keeps it."""
-        if self.keep is not None:
-            self.keep({"queried": self.queried, "outcomes": dict(self.outcomes)})
+    def notify(self) -> None:
+        """Call `on_change`."""
+        self.on_change({"queried": self.queried, "outcomes": dict(self.outcomes)})
 
     def __str__(self) -> str:  # the line of the log
         outcomes = ", ".join(f"{n} {word}" for word, n in self.outcomes.most_common())
@@ -91,11 +90,11 @@ class Ledger:
         return {"queried": self.outcomes.total(), "outcomes": dict(self.outcomes)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue a ledger; ValueError, and no change, if it has another form."""
+        """Continue from a state; an invalid one raises ValueError, with no change."""
         new = msgspec.convert(state, _LedgerState)
         self.queried = new.queried
         self.outcomes = Counter(new.outcomes)
-        self.tell()
+        self.notify()
 
 
 # -- a group ---------------------------------------------------------------------------
@@ -103,17 +102,17 @@ class Ledger:
 
 @dataclasses.dataclass(frozen=True)
 class Rollout:
-    """One scored completion, as it is dumped."""
+    """One scored completion, as dump files have it."""
 
     conversation: Sequence[Mapping[str, str]] = ()  # the completion comes last
     score: float = 0.0  # of the task, in [0, 1]
     reward: float = 0.0  # the score after shaping, in [0, 1]
     outcome: str = ""
-    answer: str | None = None  # extracted; None where there was none
+    answer: str | None = None  # extracted; None if there was none
     finish_reason: str | None = None
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    normalized: bool = False  # the answer counts normalized, which is another text
+    normalized: bool = False  # whether the scored text is the normalized answer
     formats: Mapping[str, float | None] | None = None  # scores "bare" and "tagged"
 
 
@@ -123,23 +122,29 @@ class Group:
 
     Attributes:
         item: (messages, entry, dataset), or the item of a subclass.
-        tries: How often groups of this item were lost before.
-        first: Number of its first completion, among all of its item.
-        known: Facts that its source passes on to the sinks.
-        completions: A dict for each, as the hook `score` takes it, shape (G,).
-        entry, dataset: Those of the item that was completed.
+        ledger: Counts its rollouts too.
+        tries: How many groups of this item were lost before.
+        first_index: Index of its first completion among all completions of its item.
+        source_info: Facts that its source passes on to the sinks.
+        completions: A dict for each completion, as the hook `score` takes it, shape
+            (G,).
+        entry: The entry of the completed item.
+        dataset: The dataset object of the completed item.
         rollouts: The scored completions, shape (G,).
         data: The data for the trainer, as the newest hook returned it: a group, a list
-            of several, or None where there is none.
+            of several, or None if there is none.
+        is_for_trainer: Whether it is sent to the trainer; if not, it is only written.
         in_flight: Number of its rollouts that were queried and have not ended.
+        endings: How its rollouts have ended.
+        on_reply: Called when a reply of the server has come.
         began_s: When the work on it began, by `time.monotonic`.
     """
 
     item: Any = None
     ledger: Ledger = dataclasses.field(default_factory=Ledger)
     tries: int = 0
-    first: int = 0
-    known: Any = None
+    first_index: int = 0
+    source_info: Any = None
     completions: Sequence[Mapping[str, Any]] = ()
     entry: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     dataset: Any = None
@@ -151,15 +156,17 @@ class Group:
     on_reply: Callable[[], None] = lambda: None
     began_s: float = dataclasses.field(default_factory=time.monotonic)
 
-    # -- on its way --------------------------------------------------------------------
+    # -- its rollouts ------------------------------------------------------------------
 
     def next_try(self) -> Group:
-        """Return a new group of its item."""
-        return Group(self.item, self.ledger, self.tries, self.first, self.known)
+        """Return a new group of the same item, for another try."""
+        return Group(
+            self.item, self.ledger, self.tries, self.first_index, self.source_info
+        )
 
     @property
     def is_delivered(self) -> bool:
-        """Whether it reached the trainer or the disk, all of it."""
+        """Whether all of it has ended, and some reached the trainer or the disk."""
         return not self.in_flight and not self.endings.isdisjoint(DELIVERED)
 
     def query(self, rollouts: int) -> None:
@@ -167,15 +174,15 @@ class Group:
         self.in_flight += rollouts
         self.ledger.query(rollouts)
 
-    def keep(self, data: Any) -> None:
-        """Take over the data of a hook; rollouts that it added count as queried."""
-        self.data = data or None  # an empty list is no data either
-        self.query(max(0, rollouts_in(data) - self.in_flight))
+    def set_data(self, data: Any) -> None:
+        """Set the data of a hook; rollouts that the hook added count as queried."""
+        self.data = data or None  # an empty list is no data
+        self.query(max(0, count_rollouts(data) - self.in_flight))
 
     def end(self, ending: Ending, rollouts: int | None = None) -> None:
-        """Count the ending of some of its rollouts in flight, or of all of them.
+        """Count the ending of a number of its rollouts in flight, or of all of them.
 
-        Every rollout ends here, and once: an ended rollout is no longer in flight.
+        Every rollout ends here, and only once: then it is no longer in flight.
         """
         ended = self.in_flight if rollouts is None else min(rollouts, self.in_flight)
         self.in_flight -= ended
@@ -183,7 +190,7 @@ class Group:
             self.endings.add(ending)
             self.ledger.settle(ending, ended)
 
-    # -- scored ------------------------------------------------------------------------
+    # -- its scores --------------------------------------------------------------------
 
     @property
     def origin(self) -> dict[str, Any]:
@@ -209,22 +216,22 @@ class Group:
 
     @property
     def gold_answer(self) -> Any:
-        """The reference answer, None where there are many."""
+        """The reference answer; None if there are many."""
         return self.entry.get("answer")
 
     @property
     def level(self) -> float | None:
-        """The level that made the item, in [0, 1]; None if no level did."""
+        """The level of the item, in [0, 1]; None for default parameters."""
         return self.dataset.level if isinstance(self.dataset, Item) else None
 
     @property
     def scores(self) -> list[float]:
-        """The task's scores, shape (G,)."""
+        """The scores of the rollouts before shaping, shape (G,)."""
         return [rollout.score for rollout in self.rollouts]
 
     @property
     def rewards(self) -> list[float]:
-        """The rewards that the trainer got, shape (G,)."""
+        """The rewards of the rollouts after shaping, shape (G,)."""
         return [rollout.reward for rollout in self.rollouts]
 
     @property
@@ -232,8 +239,8 @@ class Group:
         """The mean of the scores, in [0, 1]."""
         return sum(self.scores) / len(self.rollouts)
 
-    def line(self, versions: Mapping[str, str], time: str) -> dict[str, Any]:
-        """Return the line of the dump, as plain values."""
+    def line(self, versions: Mapping[str, str], timestamp: str) -> dict[str, Any]:
+        """Return the line of a dump file, as plain values."""
         return {
             "schema_version": SCHEMA_VERSION,
             "item_id": self.task,
@@ -242,31 +249,31 @@ class Group:
             **self.origin,
             "gold_answer": self.gold_answer,
             "versions": dict(versions),
-            "time": time,
+            "time": timestamp,
         }
 
 
-def listed(data: Any) -> list[dict[str, Any]]:
-    """Return one group's data, or that of several of which some may be None."""
-    several = data if isinstance(data, list) else [data]
-    return [one for one in several if one is not None]
+def groups_in(data: Any) -> list[dict[str, Any]]:
+    """Return the groups in the data of a hook: a group, a list with Nones, or None."""
+    groups = data if isinstance(data, list) else [data]
+    return [group for group in groups if group is not None]
 
 
-def rollouts_in(data: Any) -> int:
-    """Return the number of rollouts in the data of a group, of several, or of None."""
-    return sum(len(one["tokens"]) for one in listed(data) if one)
+def count_rollouts(data: Any) -> int:
+    """Return the number of rollouts in the data of a hook."""
+    return sum(len(group["tokens"]) for group in groups_in(data) if group)
 
 
 def is_worth_keeping(scores: Sequence[float], threshold: float) -> bool:
-    """Say whether a group is saved as successful: one rollout is above the threshold.
+    """Return whether a group is saved as successful: a score is above the threshold.
 
     Source: atropos 296a0bc, collect_trajectories(); differs: a group in which all are
     right is saved too, and a threshold of 1.0 can be met.
     """
     # No score exceeds 1.0, so a threshold of 1.0 means "perfect".
-    return max(scores) > threshold or max(scores) >= 1.0
+    return max(scores) > threshold or 1.0 in scores
 
 
 def has_variance(scores: Sequence[float]) -> bool:
-    """Say whether the scores differ: equal ones give every rollout advantage zero."""
+    """Return whether the scores differ; equal ones give every rollout advantage 0."""
     return len(set(scores)) > 1

@@ -1,8 +1,9 @@
-"""Counters of scored groups, for the log of a run or of any trainer.
+"""Metrics of scored groups: `Metrics` of a run, `GroupLog` for a trainer of your own.
 
-log = GroupLog()
-log.take(item, score(item, completions))  # for each group
-wandb.log(log.metrics())
+Example:
+    log = GroupLog()
+    log.take(item, score(item, completions))  # for each group
+    wandb.log(log.metrics())
 """
 
 from __future__ import annotations
@@ -22,23 +23,23 @@ from rg_env.stream.item import Item
 
 logger = logging.getLogger(__name__)
 
-# One group in so many has its scores in the log, without `debug_logging`.
+# Every tenth group is logged at INFO, the others at DEBUG.
 GROUP_LINE_EVERY = 10
 
 
 def _warn(line: str) -> None:
-    # The processes that torchrun numbers have the same groups, so one of them warns.
+    # All ranks of a torchrun job have the same groups, so only rank 0 warns.
     if os.environ.get("RANK", "0") == "0":
         logger.warning("%s", line)
 
 
 class _Counters:
-    """Counts groups between one log and the next.
+    """Alarms, outcomes, and the values of metrics since they were last returned.
 
     Attributes:
         alarms: The alarms of the groups.
         outcomes: Number of rollouts so far, by outcome.
-        values: Values since the newest log, by metric; a metric is their mean.
+        values: Values since the last call, by metric; a metric is their mean.
     """
 
     def __init__(self, on_alarm: Callable[[str], object] = _warn) -> None:
@@ -48,31 +49,33 @@ class _Counters:
         self._outcomes_logged: Counter[str] = Counter()
 
     def _since_log(self, alarms: Mapping[str, int]) -> dict[str, float]:
-        """Return means and shares since the last call, and counts of alarms."""
-        numbers = {name: fmean(of) for name, of in self.values.items() if of}
+        """Return means and shares since the last call, and these counts of alarms."""
+        metrics = {
+            name: fmean(values) for name, values in self.values.items() if values
+        }
         self.values.clear()
         new = self.outcomes - self._outcomes_logged
         self._outcomes_logged = self.outcomes.copy()
-        numbers |= {f"outcomes/{name}": n / new.total() for name, n in new.items()}
-        return numbers | {f"alarms/{name}": n for name, n in alarms.items()}
+        metrics |= {f"outcomes/{name}": n / new.total() for name, n in new.items()}
+        return metrics | {f"alarms/{name}": n for name, n in alarms.items()}
 
 
 class GroupLog(_Counters):
-    """Takes the scored groups of one training.
+    """Metrics of the scored groups of one training run, in your own training loop.
 
     Args:
-        on_alarm: Called with a line for the log when an alarm rings, the first, second,
-            fourth ... time. By default, it is logged as a warning.
+        on_alarm: Called with a line for the log when an alarm rings for the 1st, 2nd,
+            4th, 8th, ... time. By default, the line is logged as a warning.
     """
 
     def take(self, item: Item, results: Sequence[Result], truncated: int = 0) -> None:
         """Take in the results of all completions of an item, and raise its alarms.
 
-        `truncated` is how many of them were cut off. Those without a score count as
-        `unscored` alone.
+        `truncated` is how many of them were truncated. Those without a score only count
+        as `unscored`.
         """
         scores = [result.value for result in results if result.value is not None]
-        # An item that the installed library makes otherwise has no entry, and no score.
+        # Without a score, the entry may not exist: the library makes another one now.
         gold = item.entry.get("answer") if scores else None
         self.alarms.take(item.task, gold, results, truncated)
         self.outcomes.update(result.outcome for result in results)
@@ -98,15 +101,20 @@ class GroupLog(_Counters):
             `level/<task>`, means over groups; and `alarms/<name>`, how often each alarm
             has rung so far.
         """
-        none = {f"outcomes/{outcome}": 0.0 for outcome in OUTCOMES}
-        return none | self._since_log(+self.alarms.counts)
+        zeros = {f"outcomes/{outcome}": 0.0 for outcome in OUTCOMES}
+        # Unary plus leaves out the alarms that have not rung.
+        return zeros | self._since_log(+self.alarms.counts)
 
 
 class Metrics(_Counters):
-    """Counters of one run, which takes its scored groups.
+    """Metrics of one run of `serve`, `process` or `screen`, which `take`s its groups.
 
-    `events` are other things worth counting, such as retries; `correct_since_log` has
-    1.0 for each rollout since the last log that counts as correct, 0.0 for the others.
+    Attributes:
+        ledger: How the rollouts of the run have ended.
+        groups: Number of scored groups so far.
+        events: Counts of other events, such as retries, by name.
+        correct_since_log: For each rollout since the last log, 1.0 if it counts as
+            correct, else 0.0.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -118,22 +126,23 @@ class Metrics(_Counters):
         self._score_sum = 0.0
 
     async def take(self, group: Group) -> None:
-        """Count the rollouts of a scored group, and log the group if it is due."""
+        """Count the rollouts of a scored group, and log the group."""
         self.groups += 1
         self._score_sum += sum(group.scores)
         # Source: atropos 296a0bc, score(), percent_correct_buffer; differs: none.
         self.correct_since_log += [float(score >= 0.5) for score in group.scores]
         rollouts = group.rollouts
-        is_cut = [rollout.finish_reason == "length" for rollout in rollouts]
-        self.values["train/truncated"] += is_cut
-        lengths = [rollout.completion_tokens for rollout in rollouts]
-        self.values["train/completion_tokens"] += lengths
+        is_truncated = [r.finish_reason == "length" for r in rollouts]
+        self.values["train/truncated"] += is_truncated
+        self.values["train/completion_tokens"] += [
+            r.completion_tokens for r in rollouts
+        ]
         self.values["train/mean_score"] += group.scores
         self.values["train/groups_with_variance"].append(has_variance(group.rewards))
         if group.level is not None:
             self.values["train/level"].append(group.level)
         results = [Result(r.reward, r.outcome, r.answer) for r in rollouts]
-        self.alarms.take(group.task, group.gold_answer, results, sum(is_cut))
+        self.alarms.take(group.task, group.gold_answer, results, sum(is_truncated))
         outcomes = Counter(rollout.outcome for rollout in rollouts)
         self.outcomes += outcomes
         self._log(group, outcomes)
@@ -150,38 +159,42 @@ class Metrics(_Counters):
             group.mean_score,
             ", ".join(f"{outcome} {n}" for outcome, n in outcomes.most_common()),
         )
-        for each in group.rollouts:
-            formats = each.formats or {}
+        for rollout in group.rollouts:
+            formats = rollout.formats or {}
             logger.debug(
                 "  %s, answer %.200r, score %.3f (bare %s, tagged %s), reward %.3f",
-                each.outcome,
-                each.answer,
-                each.score,
+                rollout.outcome,
+                rollout.answer,
+                rollout.score,
                 formats.get("bare"),
                 formats.get("tagged"),
-                each.reward,
+                rollout.reward,
             )
 
     @property
     def mean_score(self) -> float:
-        """Mean score of all rollouts scored, in [0, 1]; 0 before the first."""
+        """Mean score of all scored rollouts, in [0, 1]; 0 before the first one."""
         return self._score_sum / (self.outcomes.total() or 1)
 
-    def numbers(self) -> dict[str, float]:
+    def metrics(self) -> dict[str, float]:
         """Return the totals, and shares and means since the last call."""
         self.values["train/percent_correct"] = self.correct_since_log
         self.correct_since_log = []
-        numbers = self._since_log(self.alarms.counts)
-        numbers["train/rollouts_scored"] = self.outcomes.total()
-        numbers["ledger/rollouts_queried"] = self.ledger.queried
-        numbers |= {f"ledger/{word}": n for word, n in self.ledger.outcomes.items()}
-        return numbers | {f"events/{name}": n for name, n in self.events.items()}
+        metrics = self._since_log(self.alarms.counts)
+        metrics["train/rollouts_scored"] = self.outcomes.total()
+        metrics["ledger/rollouts_queried"] = self.ledger.queried
+        metrics |= {f"ledger/{word}": n for word, n in self.ledger.outcomes.items()}
+        return metrics | {f"events/{name}": n for name, n in self.events.items()}
 
     async def log_summary(self) -> None:
-        """Log how the rollouts have ended and scored so far, if there are any."""
-        scored = self.outcomes.total()
-        most = self.outcomes.most_common()
-        shares = ", ".join(f"{outcome} {n / scored:.0%}" for outcome, n in most)
-        mean = f"mean score {self.mean_score:.3f}; of {scored} scored: {shares}"
-        if self.ledger.queried:
-            logger.info("%s, %s", self.ledger, mean if scored else "none scored yet")
+        """Log how all rollouts so far have ended and scored, if any were queried."""
+        if not self.ledger.queried:
+            return
+        summary = "none scored yet"
+        if scored := self.outcomes.total():
+            shares = ", ".join(
+                f"{outcome} {n / scored:.0%}"
+                for outcome, n in self.outcomes.most_common()
+            )
+            summary = f"mean score {self.mean_score:.3f}; of {scored} scored: {shares}"
+        logger.info("%s, %s", self.ledger, summary)

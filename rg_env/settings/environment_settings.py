@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from rg_env.errors import SettingError, shown
 from rg_env.installation import RUNS_WRITE_IN
-from rg_env.library.own_tasks import checked
+from rg_env.library.own_tasks import resolve_module
 from rg_env.reward.extraction import AnswerFormat
 from rg_env.reward.score import ScoringRules
 from rg_env.settings.setting_checks import (
@@ -45,7 +45,7 @@ Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Temperature = Annotated[float, Field(ge=0.0, le=10.0)]
 Rollouts = Annotated[int, Field(ge=1, le=MAX_GROUP_SIZE)]
 Tokens = Annotated[int, Field(ge=2, le=100_000_000)]
-Modules = list[Annotated[str, AfterValidator(checked)]]
+Modules = list[Annotated[str, AfterValidator(resolve_module)]]
 SomeNames = Annotated[list[str], Field(min_length=1)] | None
 Prompts = Annotated[Text | list[Text], Field(min_length=1)]
 Efforts = Literal["none", "minimal", "low", "medium", "high", "xhigh"]

@@ -1,12 +1,12 @@
-"""Adaptive weights: tasks whose groups have no reward variance are drawn seldom.
+"""Adaptive weights: tasks whose groups have no reward variance are seldom drawn.
 
-A group of equal scores teaches a trainer nothing. So each task has an estimate of the
-fraction of its groups that have reward variance. It begins at 1, and the weight of the
-task is that of the settings times
+A trainer learns nothing from a group of equal scores. So each task has an estimate of
+the share of its groups that have reward variance. The estimate begins at 1, and the
+weight of the task in the settings is multiplied by
 
     floor + (1 - floor) * estimate
 
-docs/measurements.md says how simulated learners fare with it.
+docs/measurements.md has the results of simulated learners with it.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from typing import Annotated, Any
 
 import msgspec
 
-# The share of its weight that a task keeps, so that renewed variance is noticed.
+# The smallest factor of a weight, so that renewed variance is noticed.
 FLOOR = 0.03
-# The share of the estimate that one group leaves. A longer memory kept sampling tasks
-# that were never or always solved, a much shorter one left tasks with variance early.
+# The weight of the old estimate after one group. With more, tasks that were never or
+# always solved were sampled for long; with much less, tasks with variance were left
+# too early.
 MEMORY = 0.5
 
 
@@ -57,5 +58,5 @@ class AdaptiveWeights:
         return {"signal": dict(sorted(self._estimates.items()))}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over a state; ValueError, and no change, if it has another form."""
+        """Continue from a state; an invalid one raises ValueError, with no change."""
         self._estimates = msgspec.convert(state, WeightsState).signal

@@ -1,7 +1,7 @@
-"""Results of whole completions: their answers are extracted and scored by workers.
+"""Results of whole completions, whose answers are extracted here and scored by workers.
 
-A completion without an answer scores 0 with the reason as its outcome. A completion
-has no value at all if its item cannot be made or no worker gives a score.
+A completion without an answer scores 0, and its outcome says why. A completion has no
+value at all if its item cannot be made or no worker gives a score.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from rg_env.errors import RunError, shown, unexpected
 from rg_env.executor import in_thread
-from rg_env.library.installed_library import explained, shared_pool
+from rg_env.library.installed_library import shared_pool, startup_error
 from rg_env.logs import should_log
 from rg_env.reward.extraction import AnswerFormat, Extraction, extract_answer
 from rg_env.reward.score import UNSCORED, Score
@@ -26,12 +26,12 @@ from rg_env.workers.worker_pool import WorkerPool, run_blocking
 
 logger = logging.getLogger(__name__)
 
-# Completions below both limits are searched in place, in half a millisecond.
-FEW_CHARS = 2**18
-FEW_SIGNS = 2**9
+# Completions up to both limits are searched on the event loop, in half a millisecond.
+MAX_CHARS_ON_LOOP = 2**18
+MAX_SIGNS_ON_LOOP = 2**9
 
 UNMATCHED = "unmatched"
-"""Outcome without a value, as `UNSCORED`: the item is not made, or is another."""
+"""Outcome without a value: the installed library makes no item, or a different one."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,8 +42,8 @@ class Result:
         value: Score in [0, 1]; None if there is no score, which does not mean 0.
         outcome: One word: `right`, `partial`, `wrong`, ...; without a value `unscored`
             or `unmatched`.
-        answer: The extracted answer, None where there was none.
-        reason: Why there is no value, "" where there is one.
+        answer: The extracted answer, None if there was none.
+        reason: Why there is no value, "" if there is one.
         parts: `format` (1.0 with an answer), `correct` (1.0 with a full score) and
             `partial` (the score with partial credit), else 0.0; {} without a value.
     """
@@ -58,29 +58,33 @@ class Result:
 # -- answers ---------------------------------------------------------------------------
 
 
-def _extracted(
-    texts: Sequence[str], opened: Sequence[bool], answer_format: AnswerFormat
+def _extract_all(
+    texts: Sequence[str], thinking_open: Sequence[bool], answer_format: AnswerFormat
 ) -> list[Extraction]:
     return [
         extract_answer(text, thinking_open=is_open, answer_format=answer_format)
-        for text, is_open in zip(texts, opened, strict=True)
+        for text, is_open in zip(texts, thinking_open, strict=True)
     ]
 
 
-async def extract_in_time(
+async def extract_answers(
     texts: Sequence[str],
     thinking_open: Sequence[bool],
     answer_format: AnswerFormat = "tags",
 ) -> list[Extraction]:
-    """Return the answers of completions, or why there is none, both of shape (G,).
+    """Return the answer of each completion, or why there is none, shape (G,).
 
-    The event loop is not blocked, whatever the texts are.
+    Args:
+        texts: The completions, shape (G,).
+        thinking_open: Whether the prompt ended inside of the thinking, shape (G,).
+        answer_format: How a completion marks its answer.
     """
-    is_short = sum(map(len, texts)) <= FEW_CHARS
+    is_short = sum(map(len, texts)) <= MAX_CHARS_ON_LOOP
     signs = "<" if answer_format == "tags" else "<\\{}"
-    if is_short and sum(t.count(sign) for t in texts for sign in signs) <= FEW_SIGNS:
-        return _extracted(texts, thinking_open, answer_format)
-    return await in_thread(_extracted, texts, thinking_open, answer_format)
+    num_signs = sum(text.count(sign) for text in texts for sign in signs)
+    if is_short and num_signs <= MAX_SIGNS_ON_LOOP:
+        return _extract_all(texts, thinking_open, answer_format)
+    return await in_thread(_extract_all, texts, thinking_open, answer_format)
 
 
 # -- results ---------------------------------------------------------------------------
@@ -118,24 +122,24 @@ def score(
         >>> score(item, ["I do not know.", f"<answer>{item.gold}</answer>"])[1].value
         1.0
     """
-    texts = _texts(item, completions)
-    opened = [thinking_open] * len(texts)
-    extractions = _extracted(texts, opened, item.answer_format)
-    results = functools.partial(_results, item=item, extractions=extractions)
-    return run_blocking(results, shared_pool(item.task_modules))
+    texts = _check_texts(item, completions)
+    extractions = _extract_all(texts, [thinking_open] * len(texts), item.answer_format)
+    score_in = functools.partial(_score_in, item=item, extractions=extractions)
+    return run_blocking(score_in, shared_pool(item.task_modules))
 
 
 async def score_async(
     item: Item, completions: Sequence[str], *, thinking_open: bool = False
 ) -> list[Result]:
-    """Do the same as `score` in an event loop, which is never blocked."""
-    texts = _texts(item, completions)
-    opened = [thinking_open] * len(texts)
-    extractions = await extract_in_time(texts, opened, item.answer_format)
-    return await _results(shared_pool(item.task_modules), item, extractions)
+    """Do the same as `score` without blocking the event loop."""
+    texts = _check_texts(item, completions)
+    extractions = await extract_answers(
+        texts, [thinking_open] * len(texts), item.answer_format
+    )
+    return await _score_in(shared_pool(item.task_modules), item, extractions)
 
 
-def _texts(item: Item, completions: Sequence[str]) -> list[str]:
+def _check_texts(item: Item, completions: Sequence[str]) -> list[str]:
     if not isinstance(item, Item):
         raise TypeError(f"item: {unexpected(item, 'an Item')}")
     texts = list(completions)
@@ -144,24 +148,25 @@ def _texts(item: Item, completions: Sequence[str]) -> list[str]:
     return texts
 
 
-async def _results(
+async def _score_in(
     pool: WorkerPool, item: Item, extractions: Sequence[Extraction]
 ) -> list[Result]:
     answers = [e.answer for e in extractions if e.answer is not None]
     scores: list[Score | RunError]
     try:
-        # Without an item there is no score, whatever a completion says.
-        entry = await item.entry_from(pool) if extractions else {}
+        # Also if there are no answers: without an entry, no completion has a score.
+        entry = await item.get_entry(pool) if extractions else {}
         scorer = GroupScorer(pool, item.deadline_s, item.rules)
-        each = iter(await scorer.score_each(item, entry, answers))
+        answer_scores = iter(await scorer.score_each(item, entry, answers))
         scores = [
-            next(each) if e.failure is None else Score(0.0, e.failure, None)
+            next(answer_scores) if e.failure is None else Score(0.0, e.failure, None)
             for e in extractions
         ]
     except (LostItemError, PoolError) as error:
         scores = [error] * len(extractions)
-    results = list(map(_result, extractions, scores))
-    _counts.update([result.outcome for result in results])  # at once, for threads
+    results = list(map(_build_result, extractions, scores))
+    # One call, which no other thread can interrupt.
+    _counts.update([result.outcome for result in results])
     reasons = [result.reason for result in results if result.value is None]
     count = _counts[UNSCORED] + _counts[UNMATCHED]
     if reasons and should_log(count, len(reasons)):
@@ -169,7 +174,7 @@ async def _results(
     return results
 
 
-def _result(extraction: Extraction, score: Score | RunError) -> Result:
+def _build_result(extraction: Extraction, score: Score | RunError) -> Result:
     if isinstance(score, Score):
         parts = {
             "format": float(score.answer is not None),
@@ -179,7 +184,9 @@ def _result(extraction: Extraction, score: Score | RunError) -> Result:
         return Result(score.value, score.outcome, score.answer, parts=parts)
     if isinstance(score, LostItemError):
         return Result(None, UNMATCHED, extraction.answer, str(score))
-    # A process that was killed or is slow may start the next time; else none ever will.
-    if isinstance(score, PreloadError) and (score.kind or "status" in score.message):
-        raise explained(score) from score
+    # A process that was killed or is slow may start the next time. Otherwise none will.
+    if isinstance(score, PreloadError) and (
+        score.class_name or "status" in score.message
+    ):
+        raise startup_error(score) from score
     return Result(None, UNSCORED, extraction.answer, str(score))

@@ -6,19 +6,26 @@ A task gets harder while it is too easy, and easier while it is too hard:
   and at most the `RECENT_GROUPS` newest. Their scores are carried over to that level:
   a learner is expected to lose `SLOPE` of accuracy per unit of level.
 - Within `BAND` of the target nothing moves. Otherwise the level moves by `STEP`, or by
-  `FAST_STEP` where results are stable and the level plainly too easy or too hard, both
-  times the stability: 1 - standard deviation of the counted means, at least 0.5.
-- Once a task had to turn round, its steps are at most `GAIN` times the distance from
-  the target.
+  `FAST_STEP` if results are stable and the level is clearly too easy or too hard. Both
+  are multiplied by the stability: 1 - standard deviation of the counted means, at least
+  `MIN_FACTOR`.
+- Once the level of a task has changed direction, its steps are at most `GAIN` times the
+  distance from the target.
 
-docs/measurements.md says how simulated learners fare with it.
+docs/measurements.md has the results of simulated learners with it.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Collection, Iterator, Mapping, MutableMapping
+from collections.abc import (
+    Collection,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -26,7 +33,7 @@ import msgspec
 from rg_env.stream.adaptive_weights import AdaptiveWeights, WeightsState
 
 START_LEVEL = 0.3
-BAND = 0.05  # half the width of the range of accuracies that is left alone
+BAND = 0.05  # largest distance from the target at which the level stays
 MIN_GROUPS = 3
 STEP = 0.05
 FAST_STEP = 0.1
@@ -35,17 +42,17 @@ STABLE_FACTOR = 0.8
 EASY = 0.9
 HARD = 0.3
 MIDDLE = 0.5
-HISTORY_GROUPS = 10  # kept of each task
+HISTORY_GROUPS = 10  # newest groups that are kept for each task
 RECENT_GROUPS = 5
 """Source of the above: atropos 296a0bc, curriculum; differs: none."""
 
-# How far from the level in force a group may have been made to count: results arrive
-# late, and if those of an earlier level counted, each group in flight would move it.
+# Largest distance of a group's level from the level in force at which the group counts:
+# results arrive late, and each group in flight would move the level again.
 NEAR = 0.15
-SLOPE = 2.5  # accuracy that a learner is taken to lose per unit of level
-# Largest step per distance from the target, after a turn. With steps of one size, a
-# level settles at the median of the groups' scores, not the mean: up to 0.2 away from
-# the target where a level mixes groups of two accuracies.
+SLOPE = 2.5  # assumed loss of a learner's accuracy per unit of level
+# Largest step per distance from the target, after a change of direction. With steps of
+# one size, a level settles at the median of the groups' scores and not at the mean: up
+# to 0.2 away from the target if groups of the level have two different accuracies.
 GAIN = 0.2
 ROUNDING = 1e-9
 
@@ -57,9 +64,9 @@ class TaskHistory(msgspec.Struct):
     """The newest mean scores of each task's groups, and the levels of their items."""
 
     history: dict[str, list[Share]]  # the newest group means, oldest first
-    level_history: dict[str, list[Share | None]]  # of the same groups; None for none
+    level_history: dict[str, list[Share | None]]  # of the same groups; None: no level
     group_counts: dict[str, Count]  # groups since the run began
-    variance_counts: dict[str, Count]  # the part of these with reward variance
+    variance_counts: dict[str, Count]  # groups with reward variance since then
 
     def record_group(
         self, task: str, mean_score: float, level: float | None, has_variance: bool
@@ -74,24 +81,16 @@ class TaskHistory(msgspec.Struct):
         self.variance_counts[task] = with_variance + bool(has_variance)
 
     def recent_accuracy(self, task: str) -> float | None:
-        """Return the mean of the task's newest groups, None before the first one."""
+        """Return the mean score of the task's newest groups, None before the first."""
         recent = self.history.get(task, [])[-RECENT_GROUPS:]
         return statistics.fmean(recent) if recent else None
-
-    def stats(self) -> dict[str, Any]:
-        """Return the number of tasks seen and the mean of their recent accuracies."""
-        recent = [statistics.fmean(m[-RECENT_GROUPS:]) for m in self.history.values()]
-        return {
-            "total_tasks_tracked": len(recent),
-            "avg_recent_accuracy": statistics.fmean(recent or [0.0]),
-        }
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state as plain values."""
         return dict(msgspec.to_builtins(self))
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over a state; ValueError, and no change, if it has another form."""
+        """Continue from a state; an invalid one raises ValueError, with no change."""
         loaded = msgspec.convert(state, TaskHistory)
         for name in self.__struct_fields__:
             setattr(self, name, getattr(loaded, name))
@@ -99,7 +98,15 @@ class TaskHistory(msgspec.Struct):
 
 @dataclasses.dataclass(frozen=True)
 class LevelChange:
-    """A level that moved; the accuracy, in [0, 1], is carried over to the old one."""
+    """A change of a task's level.
+
+    Attributes:
+        task: The task.
+        old: The level before.
+        new: The level from now on.
+        accuracy: Mean score of the counted groups, carried over to `old`, in [0, 1].
+        groups: Number of the counted groups.
+    """
 
     task: str
     old: float
@@ -118,8 +125,8 @@ class LevelChange:
 class _TaskState(msgspec.Struct):
     level: Share
     direction: Literal[-1, 0, 1] = 0  # of the last step
-    turned: bool = False  # whether a step went against the one before it
-    # Number of groups before the level was set; None if no group has come since.
+    turned: bool = False  # whether a step has gone against the one before it
+    # Number of groups before the level was set; None until the next group comes.
     counted_from: Count | None = 0
 
 
@@ -127,13 +134,24 @@ class _CurriculumState(msgspec.Struct):
     tasks: dict[str, _TaskState]
 
 
-class Curriculum(MutableMapping[str, float]):
-    """A mapping from task to level, with the law that moves the levels.
+def _step_size(state: _TaskState, accuracy: float, means: Sequence[float]) -> float:
+    """Return the size of a step in the direction of the state, before any turn."""
+    factor = max(MIN_FACTOR, 1 - statistics.stdev(means))
+    is_too_easy = state.direction > 0 and accuracy > EASY and state.level < MIDDLE
+    is_too_hard = state.direction < 0 and accuracy < HARD and state.level > MIDDLE
+    is_far = (is_too_easy or is_too_hard) and factor > STABLE_FACTOR
+    return factor * (FAST_STEP if is_far else STEP)
 
-    It has the tasks that had results or were set. A level that is written may lie
-    outside the task's bounds; results then move it towards them only, and those that
-    came before no longer count. Deleting a task sends it back to the start. The target
-    is the accuracy to hold, in [0, 1].
+
+class Curriculum(MutableMapping[str, float]):
+    """A mapping from task to level, and the rule that moves the levels.
+
+    It has the tasks that had results or whose level was set. A level may be set outside
+    the bounds of its task: results then only move it towards the bounds, and earlier
+    results no longer count. A deleted task begins again at its start level.
+
+    Args:
+        target: The mean score to hold, in [0, 1].
     """
 
     def __init__(self, target: float) -> None:
@@ -141,18 +159,18 @@ class Curriculum(MutableMapping[str, float]):
         self._bounds: Mapping[str, tuple[float, float]] = {}
         self._tasks: dict[str, _TaskState] = {}
 
-    def limit(self, bounds: Mapping[str, tuple[float, float]]) -> None:
+    def set_bounds(self, bounds: Mapping[str, tuple[float, float]]) -> None:
         """Set the lowest and the highest level of each task."""
         self._bounds = bounds
 
-    def start_of(self, task: str) -> float:
+    def start_level(self, task: str) -> float:
         """Return a task's level before its first change."""
         low, high = self._bounds.get(task, (0.0, 1.0))
         return min(max(START_LEVEL, low), high)
 
     def level_of(self, task: str) -> float:
         """Return the level for a task's next item, in [0, 1]."""
-        return self.get(task, self.start_of(task))
+        return self.get(task, self.start_level(task))
 
     def __getitem__(self, task: str) -> float:
         return self._tasks[task].level
@@ -176,28 +194,24 @@ class Curriculum(MutableMapping[str, float]):
 
     def follow(self, task: str, progress: TaskHistory) -> LevelChange | None:
         """Move a task's level by its results; call it after each `record_group`."""
-        state = self._tasks.setdefault(task, _TaskState(self.start_of(task)))
-        counted = self._counted(task, state, progress)
-        if not counted:
+        state = self._tasks.setdefault(task, _TaskState(self.start_level(task)))
+        groups = self._counted_groups(task, state, progress)
+        if len(groups) < MIN_GROUPS:
             return None
+        old = state.level
         accuracy = statistics.fmean(
-            mean - SLOPE * (state.level - level) for mean, level in counted
+            mean - SLOPE * (old - level) for mean, level in groups
         )
         distance = accuracy - self._target
-        if len(counted) < MIN_GROUPS or abs(distance) <= BAND + ROUNDING:
+        if abs(distance) <= BAND + ROUNDING:
             return None
         direction: Literal[-1, 1] = 1 if distance > 0 else -1
-        # Once it has overshot, the level is near: steps follow the distance.
-        state.turned |= direction == -state.direction
+        if direction == -state.direction:
+            state.turned = True
         state.direction = direction
-        factor = max(MIN_FACTOR, 1 - statistics.stdev(mean for mean, _ in counted))
-        is_too_easy = direction > 0 and accuracy > EASY and state.level < MIDDLE
-        is_too_hard = direction < 0 and accuracy < HARD and state.level > MIDDLE
-        is_far = (is_too_easy or is_too_hard) and factor > STABLE_FACTOR
-        step = factor * (FAST_STEP if is_far else STEP)
-        if state.turned:
+        step = _step_size(state, accuracy, [mean for mean, _ in groups])
+        if state.turned:  # the target has been crossed, so it is near
             step = min(step, GAIN * abs(distance))
-        old = state.level
         # A level that was set outside of the bounds is not pulled in at once.
         low, high = self._bounds.get(task, (0.0, 1.0))
         new = max(old + direction * step, min(low, old))
@@ -205,30 +219,31 @@ class Curriculum(MutableMapping[str, float]):
         if state.level == old:
             return None
         accuracy = min(max(accuracy, 0.0), 1.0)
-        return LevelChange(task, old, state.level, accuracy, len(counted))
+        return LevelChange(task, old, state.level, accuracy, len(groups))
 
-    def _counted(
+    def _counted_groups(
         self, task: str, state: _TaskState, progress: TaskHistory
     ) -> list[tuple[float, float]]:
-        """Return the means that decide with their levels, oldest first."""
+        """Return mean score and level of each group that counts, oldest first."""
         count = progress.group_counts[task]
         if state.counted_from is None:
             state.counted_from = max(0, count - 1)
         means = progress.history[task]
-        results = list(zip(means, progress.level_history[task], strict=False))
-        newer = results[max(0, len(results) - (count - state.counted_from)) :]
+        groups = list(zip(means, progress.level_history[task], strict=False))
+        # Without the groups from before the level was set.
+        since_set = groups[max(0, len(groups) - (count - state.counted_from)) :]
         near = [
             (mean, level)
-            for mean, level in newer
+            for mean, level in since_set
             if level is not None and abs(level - state.level) <= NEAR + ROUNDING
         ]
         return near[-RECENT_GROUPS:]
 
     def stats(self) -> dict[str, Any]:
-        """Return the curriculum in figures; before the first group, of the start."""
+        """Return statistics of the levels; without any, of the start level."""
         levels = list(self.values()) or [START_LEVEL]
         return {
-            "tasks_with_adjustments": sum(self.start_of(t) != self[t] for t in self),
+            "tasks_with_adjustments": sum(self.start_level(t) != self[t] for t in self),
             "target_accuracy": self._target,
             "avg_complexity": statistics.fmean(levels),
             "min_complexity": min(levels),
@@ -236,11 +251,11 @@ class Curriculum(MutableMapping[str, float]):
         }
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state as plain values; target and bounds are settings."""
+        """Return the state as plain values, without target and bounds."""
         return {"tasks": msgspec.to_builtins(self._tasks)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over a state; ValueError, and no change, if it has another form."""
+        """Continue from a state; an invalid one raises ValueError, with no change."""
         self._tasks = msgspec.convert(state, _CurriculumState).tasks
 
 
@@ -256,13 +271,13 @@ class Feedback:
     Attributes:
         progress: The newest results of each task.
         curriculum: The level of each task.
-        adaptive: The factors of the tasks' weights, None where weights are fixed.
-        moving: The tasks whose levels follow their results.
-        changes: Number of levels moved so far.
+        adaptive: The factors of the tasks' weights, None if weights are fixed.
+        moving_tasks: The tasks whose levels follow their results.
+        changes: Number of changes of levels so far.
 
     Example:
         >>> feedback = Feedback(target_accuracy=0.7)
-        >>> feedback.moving = ["gcd"]
+        >>> feedback.moving_tasks = ["gcd"]
         >>> [str(feedback.take("gcd", 1.0, 0.3, False)) for _ in range(3)][-1]
         'level of gcd: 0.30 -> 0.40 (accuracy 1.00 over 3 groups)'
     """
@@ -273,13 +288,13 @@ class Feedback:
         self.progress = TaskHistory({}, {}, {}, {})
         self.curriculum = Curriculum(target_accuracy)
         self.adaptive = adaptive
-        self.moving: Collection[str] = ()
+        self.moving_tasks: Collection[str] = ()
         self.changes = 0
 
     @property
-    def moves_something(self) -> bool:
+    def has_effect(self) -> bool:
         """Whether results change any level or weight."""
-        return bool(self.moving) or self.adaptive is not None
+        return bool(self.moving_tasks) or self.adaptive is not None
 
     def take(
         self, task: str, mean_score: float, level: float | None, has_variance: bool
@@ -291,19 +306,22 @@ class Feedback:
         self.progress.record_group(task, mean_score, level, has_variance)
         if self.adaptive is not None:
             self.adaptive.record(task, has_variance)
-        if task not in self.moving:
+        if task not in self.moving_tasks:
             return None
         change = self.curriculum.follow(task, self.progress)
         self.changes += change is not None
         return change
 
     def stats(self) -> dict[str, Any]:
-        """Return the levels and the results in a few numbers."""
-        groups = sum(self.progress.group_counts.values())
-        with_variance = sum(self.progress.variance_counts.values())
+        """Return statistics of the levels and the results."""
+        progress = self.progress
+        recent = [progress.recent_accuracy(task) or 0.0 for task in progress.history]
+        groups = sum(progress.group_counts.values())
+        with_variance = sum(progress.variance_counts.values())
         return {
             **self.curriculum.stats(),
-            **self.progress.stats(),
+            "total_tasks_tracked": len(recent),
+            "avg_recent_accuracy": statistics.fmean(recent or [0.0]),
             "level_changes": self.changes,
             "groups_with_variance": with_variance / groups if groups else 0.0,
         }
@@ -316,22 +334,23 @@ class Feedback:
         Source: atropos 296a0bc, get_curriculum_stats(), task_details; differs: the
         accuracy is known from the first group on.
         """
-        found = {}
+        details = {}
+        progress = self.progress
         adaptive = self.adaptive or AdaptiveWeights()
-        for task, groups in sorted(self.progress.group_counts.items()):
-            (*_, newest_level) = self.progress.level_history.get(task) or [None]
-            length = len(self.progress.history.get(task, []))
-            with_variance = self.progress.variance_counts.get(task, 0)
-            found[task] = {
-                "complexity": self.curriculum.get(task, newest_level),
+        for task, groups in sorted(progress.group_counts.items()):
+            levels = progress.level_history.get(task) or [None]
+            length = len(progress.history.get(task, []))
+            with_variance = progress.variance_counts.get(task, 0)
+            details[task] = {
+                "complexity": self.curriculum.get(task, levels[-1]),
                 "groups_processed": groups,
-                "recent_accuracy": self.progress.recent_accuracy(task),
+                "recent_accuracy": progress.recent_accuracy(task),
                 "history_length": length,
                 "adjustable": length >= MIN_GROUPS,
                 "groups_with_variance": with_variance / max(1, groups),
                 "adaptive_weight": adaptive.weight_of(task),
             }
-        return found
+        return details
 
     def table(self) -> tuple[list[str], list[list[Any]]]:
         """Return the columns and the rows of a table of the details."""
@@ -348,7 +367,7 @@ class Feedback:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over a state; ValueError, and no change, if it has another form."""
+        """Continue from a state; an invalid one raises ValueError, with no change."""
         loaded = msgspec.convert(state, _FeedbackState)
         if self.adaptive is not None and loaded.adaptive is not None:
             self.adaptive.load_state_dict(state["adaptive"])

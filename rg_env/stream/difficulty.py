@@ -1,6 +1,6 @@
 """The level of an item, from the settings, the task's scale and the results.
 
-A setting says where on a task's scale its next item comes from:
+A setting says which level on a task's scale the next item has:
 
     None                the library's default parameters
     "random"            a uniform level for each item
@@ -8,8 +8,8 @@ A setting says where on a task's scale its next item comes from:
     0.7                 always this level
     [0.2, 0.6]          a level in this range: uniform, or the bounds of the curriculum
 
-`build_rules` turns the settings into one rule a task; `Difficulty` joins the rules,
-the scales (scales.py) and the levels that results move (curriculum.py) for one run.
+`build_rules` turns the settings into a rule for each task. `Difficulty` joins the
+rules, the scales (scales.py) and the levels that results move (curriculum.py).
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ ALLOWED = "None, 'random', 'curriculum', a level in 0 to 1, or a range [low, hig
 
 @dataclasses.dataclass(frozen=True)
 class LevelRule:
-    """The rule for the level of a task's items: none, one level, or one of a range.
+    """The rule for the level of a task's items: no level, one level, or a range.
 
-    A fixed level is `low` and `high` at once.
+    A fixed level is both `low` and `high`.
     """
 
     mode: Literal["default", "fixed", "random", "curriculum"] = "default"
@@ -55,7 +55,10 @@ def _is_level(value: Any) -> bool:
 
 
 def level_setting(value: Any, field: str = "") -> LevelSetting:
-    """Return a level setting, also from the text of a command line; or SettingError.
+    """Return a checked level setting, also from the text of a command line.
+
+    Raises:
+        SettingError: It is not one of those that are `ALLOWED`.
 
     Example:
         >>> level_setting("0.7"), level_setting([0.2, 0.6])
@@ -70,12 +73,14 @@ def level_setting(value: Any, field: str = "") -> LevelSetting:
     raise SettingError(unexpected(value, ALLOWED), field)
 
 
-def _rule(setting: LevelSetting, mode_of_range: ModeName) -> LevelRule:
-    if isinstance(setting, list | tuple):
-        return LevelRule(mode_of_range, *setting)
+def _build_rule(setting: LevelSetting, range_mode: ModeName) -> LevelRule:
+    if setting is None:
+        return LevelRule()
     if isinstance(setting, str):
         return LevelRule(setting)
-    return LevelRule() if setting is None else LevelRule("fixed", setting, setting)
+    if isinstance(setting, list | tuple):
+        return LevelRule(range_mode, *setting)
+    return LevelRule("fixed", setting, setting)
 
 
 def build_rules(
@@ -89,31 +94,35 @@ def build_rules(
 
     Args:
         tasks: The chosen tasks.
-        known: Every registered task, for the nearest name.
-        no_scale: Task to the reason why it has no scale.
+        known: All registered tasks.
+        no_scale: Reason why a task has no scale, by task.
         mode: The setting of all tasks.
-        task_levels: Name or pattern to setting. A name wins over a pattern, a later
+        task_levels: Setting by name or pattern. A name wins over a pattern, a later
             pattern over an earlier one.
 
     Raises:
         SettingError: A name matches nothing, or a task that is named has no scale.
     """
     settings: dict[str, LevelSetting] = dict.fromkeys(tasks, mode)
-    by_pattern = sorted(task_levels.items(), key=lambda row: row[0] in known)
-    for pattern, setting in by_pattern:
+    names_last = sorted(task_levels.items(), key=lambda row: row[0] in known)
+    for pattern, setting in names_last:
         matched = fnmatch.filter(tasks, pattern)
         if not matched and pattern in known:
-            reason = f"{pattern!r} is not among the chosen tasks"
-            raise SettingError(reason, "task_levels")
+            raise SettingError(
+                f"{pattern!r} is not among the chosen tasks", "task_levels"
+            )
         if not matched:
             raise unknown_name("task_levels", pattern, known, "task")
         if pattern in no_scale and setting is not None:
-            reason = f"{pattern!r} has no difficulty scale ({no_scale[pattern]})"
-            raise SettingError(f"{reason}; allowed: None", "task_levels")
+            raise SettingError(
+                f"{pattern!r} has no difficulty scale ({no_scale[pattern]}); allowed:"
+                " None",
+                "task_levels",
+            )
         settings.update(dict.fromkeys(matched, setting))
-    moves: ModeName = "curriculum" if mode == "curriculum" else "random"
+    range_mode: ModeName = "curriculum" if mode == "curriculum" else "random"
     return {
-        task: LevelRule() if task in no_scale else _rule(setting, moves)
+        task: LevelRule() if task in no_scale else _build_rule(setting, range_mode)
         for task, setting in settings.items()
     }
 
@@ -122,8 +131,8 @@ def build_rules(
 class Difficulty:
     """The level that an item of a task gets, and the parameters of a level.
 
-    A task without a scale keeps the library's defaults. The curriculum holds
-    the levels of tasks that follow it, and of those that were set from outside.
+    A task without a scale keeps the library's defaults. The curriculum has the levels
+    of tasks that follow it, and those that were set from outside.
     """
 
     scales: Mapping[str, Scale]
@@ -133,7 +142,7 @@ class Difficulty:
     def level_at(self, task: str, point: float) -> float | None:
         """Return the level of a task's next item, None for the library's defaults.
 
-        `point` says where a level drawn from a range falls, in [0, 1).
+        `point`, in [0, 1), is where in its range a random level lies.
         """
         if task not in self.scales:
             return None
@@ -145,12 +154,12 @@ class Difficulty:
         return rule.low if rule.mode == "fixed" else None
 
     def fixed_level(self, task: str) -> float | None:
-        """Return the level of a task with a fixed level, None for the others."""
+        """Return the level of a task with a fixed level, None for other tasks."""
         rule = self.rules[task] if task in self.scales else LevelRule()
         return rule.low if rule.mode == "fixed" else None
 
     def expected_ms(self, task: str, level: float | None) -> float:
-        """Return about how long an item takes to make; 0 where nothing is known."""
+        """Return about how long an item takes to make; 0 if that is unknown."""
         if task not in self.scales:
             return 0.0
         scale = self.scales[task]
@@ -162,7 +171,7 @@ class Difficulty:
     def params_at(self, task: str, level: float | None, seed: int) -> dict[str, Any]:
         """Return the dataset parameters of a level that differ from the defaults.
 
-        The entry's seed decides which of two steps a level between falls on.
+        The entry's seed chooses between the two steps around a level.
         """
         if level is None or task not in self.scales:
             return {}

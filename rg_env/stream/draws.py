@@ -1,9 +1,8 @@
 """Draws of items: the task, the level and the seeds at each position of a stream.
 
-A draw is a pure function of seed and index (seeds.py). An instance draws the indices
-of its shard: those that begin at its number and continue by the number of instances,
-so no index is in two shards. Levels and adaptive weights are taken as they stand when
-the item is drawn.
+A draw is a pure function of seed and index (seeds.py), with the levels and adaptive
+weights at the time of the draw. An instance draws the indices of its shard: of `n`
+instances, number `i` has the indices `i`, `i + n`, `i + 2n`, and so on.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from rg_env.errors import SettingError
 from rg_env.library import worker_jobs
 from rg_env.library.installed_library import DEADLINE_S, read_scales
 from rg_env.library.registry import LibraryDescription
-from rg_env.reward.prompt import prompt_of
+from rg_env.reward.prompt import choose_prompt
 from rg_env.stream.adaptive_weights import AdaptiveWeights
 from rg_env.stream.curriculum import Feedback
 from rg_env.stream.difficulty import NO_LEVELS, Difficulty, build_rules
 from rg_env.stream.item import Item
-from rg_env.stream.seeds import draw, draw_in_turn
+from rg_env.stream.seeds import draw_in_turn, draw_weighted
 from rg_env.stream.task_selection import StreamSettings, TaskChoice, build_selection
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -32,7 +31,7 @@ class Draw:
 
     position: int  # in the stream of this instance
     index: int  # in the stream that the instances share
-    choice: int  # its number among the choices
+    choice_index: int  # in `Stream.choices`
     task: str
     level: float | None  # in [0, 1], None for the library's defaults
 
@@ -41,10 +40,10 @@ class Stream:
     """The draws of one instance.
 
     Args:
-        choices: The tasks that draws fall on, shape (C,).
-        settings: Seed, shard, how the choices are drawn and the items scored.
+        choices: The tasks that are drawn, shape (C,).
+        settings: Seed, shard, how choices are drawn, and how items are scored.
         difficulty: The levels of the items.
-        adaptive: The factors of the choices' weights, if there are any.
+        adaptive: The factors of the choices' weights, None if weights are fixed.
 
     Example:
         >>> stream = Stream([TaskChoice("gcd")], StreamSettings(seed=7))
@@ -75,42 +74,43 @@ class Stream:
         return position * settings.num_shards + settings.shard_index
 
     def draw(self, position: int) -> Draw:
-        """Return the draw at a position, by weights and levels as they are now."""
+        """Return the draw at a position, with the current weights and levels."""
         if position < 0:
             raise ValueError(f"position must be at least 0, found {position!r}")
         seed = self.settings.seed
         index = self.index_at(position)
         if self.settings.task_choice == "in_turn":
-            choice, point = draw_in_turn(seed, index, len(self.choices))
+            choice_index, point = draw_in_turn(seed, index, len(self.choices))
         else:
-            choice, point = draw(seed, index, list(map(self._weight_of, self.choices)))
-        level = self.difficulty.level_at(self.choices[choice].task, point)
-        return self.drawn(position, choice, level)
+            weights = list(map(self._weight_of, self.choices))
+            choice_index, point = draw_weighted(seed, index, weights)
+        level = self.difficulty.level_at(self.choices[choice_index].task, point)
+        return self.build_draw(position, choice_index, level)
 
     def _weight_of(self, choice: TaskChoice) -> float:
         if self._adaptive is None:
             return choice.weight
         return choice.weight * self._adaptive.weight_of(choice.task)
 
-    def drawn(self, position: int, choice: int, level: float | None) -> Draw:
+    def build_draw(self, position: int, choice_index: int, level: float | None) -> Draw:
         """Return the draw with a known choice and level."""
-        task = self.choices[choice].task
-        return Draw(position, self.index_at(position), choice, task, level)
+        task = self.choices[choice_index].task
+        return Draw(position, self.index_at(position), choice_index, task, level)
 
-    def attempts(self, drawn: Draw) -> Iterator[Item]:
+    def attempts(self, draw: Draw) -> Iterator[Item]:
         """Yield the attempts at a draw; the first usable one is its item."""
-        choice = self.choices[drawn.choice]
-        for seed in self.settings.seeds_at(drawn.index):
-            yield self.item(choice, seed, drawn.level, drawn.index)
+        choice = self.choices[draw.choice_index]
+        for seed in self.settings.seeds_at(draw.index):
+            yield self.item_of(choice, seed, draw.level, draw.index)
 
-    def item(
+    def item_of(
         self, choice: TaskChoice, seed: int, level: float | None, index: int
     ) -> Item:
         """Return an item of a choice, without its entry."""
         params = self.difficulty.params_at(choice.task, level, seed)
         return self.build_item(
             task=choice.task,
-            params={**params, **choice.params},  # those of the settings win
+            params={**params, **choice.params},  # the settings win over the level
             seed=seed,
             level=level,
             index=index,
@@ -121,7 +121,7 @@ class Stream:
         settings = self.settings
         prompt = None
         if settings.system_prompt is not None:
-            prompt = prompt_of(settings.system_prompt, settings.answer_format, seed)
+            prompt = choose_prompt(settings.system_prompt, settings.answer_format, seed)
         return Item(
             seed=seed,
             system_prompt=prompt,
@@ -143,13 +143,15 @@ async def prepare_stream(
 
     Raises:
         SettingError: A name or parameter does not exist, or the library rejects
-            parameters, as they are given or with those of one of the levels.
+            parameters of the settings, by themselves or with those of a level.
     """
     choices = build_selection(library, settings)
     names = sorted({choice.task for choice in choices})
-    own = [(choice.task, dict(choice.params)) for choice in choices if choice.params]
+    with_params = [(c.task, dict(c.params)) for c in choices if c.params]
     scales, unscaled = await read_scales(pool, library, names)
-    unscaled |= {task: scale.note for task, scale in scales.items() if scale.is_dead}
+    unscaled |= {
+        task: scale.note for task, scale in scales.items() if scale.is_constant
+    }
     rules = build_rules(
         tasks=names,
         known=library.tasks,
@@ -160,17 +162,19 @@ async def prepare_stream(
     usable = {task: scales[task] for task in names if task not in unscaled}
     at_steps = [
         (task, {**step.params, **params})
-        for task, params in own
+        for task, params in with_params
         if rules[task].mode != "default"
         for step in usable[task].steps
     ]
     rejected = await pool.run(
-        worker_jobs.rejected_params, own + at_steps, deadline_s=DEADLINE_S
+        worker_jobs.rejected_params, with_params + at_steps, deadline_s=DEADLINE_S
     )
     if rejected is not None:
         task, reason = rejected
         raise SettingError(reason, f"task_params.{task}")
-    feedback.curriculum.limit({task: rules[task].bounds for task in usable})
-    feedback.moving = {task for task in usable if rules[task].mode == "curriculum"}
+    feedback.curriculum.set_bounds({task: rules[task].bounds for task in usable})
+    feedback.moving_tasks = {
+        task for task in usable if rules[task].mode == "curriculum"
+    }
     difficulty = Difficulty(usable, rules, feedback.curriculum)
     return Stream(choices, settings, difficulty, feedback.adaptive)

@@ -1,14 +1,15 @@
 """The evaluation items, and the check of whether each task can be sampled.
 
-Evaluation items are of the library's defaults or of a level, with seeds that
-`eval_seed` decides, or those of a preset: the very items that the library's authors
-evaluated models on. `published_settings.json` has the parameters of a preset, and the
-tasks whose questions have changed since, because the library has.
+Evaluation items have the library's default parameters or a level, and seeds that
+`eval_seed` decides. Or they are those of a preset: the items that the library's authors
+evaluated models on. `published_settings.json` has the parameters of each preset, and
+the tasks whose questions have changed since because the library has changed.
 
 A task is checked when one of its items is first drawn or evaluated: its evaluation
 items are made, and the gold answer of one is scored. A task that makes no item, or
-whose scorer rejects that answer, is left out. So the first groups do not wait for a
-hundred other tasks, and no question of the evaluation is sampled before it is known.
+whose scorer rejects that answer, is left out. So the first groups do not wait for the
+checks of all tasks, and a question of the evaluation is known before its task is
+sampled.
 """
 
 from __future__ import annotations
@@ -41,15 +42,15 @@ from rg_env.workers.worker_pool import WorkerPool, run_blocking
 logger = logging.getLogger(__name__)
 
 TABLE = Path(__file__).with_name("published_settings.json")
-# Seed and size of every published data set.
+# Seed and size of every published dataset.
 SEED = 45
 SIZE = 50
 
 Attempts = Sequence[Item]
 """The attempts at one evaluation item, which is the first with a usable entry."""
 
-Outcome = tuple[Item, str]
-"""An evaluation item, and the reason why it is not used, "" if it is."""
+CheckedItem = tuple[Item, str]
+"""An evaluation item, and the reason why it is not used, "" if it is used."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,14 +63,16 @@ class Preset:
     name: str
     # Task to the dataset parameters that differ from the library's defaults.
     params: Mapping[str, Mapping[str, Any]]
-    changed: frozenset[str]  # tasks with other questions than the published ones
+    changed: Collection[str]  # tasks with other questions than the published ones
 
     def items(
         self, tasks: Iterable[str], build_item: Callable[..., Item]
     ) -> list[Attempts]:
-        """Return the items of those of the tasks that it has, one attempt at each.
+        """Return its items of these tasks, one attempt at each.
 
-        `build_item` makes an item of its fields, which the preset gives.
+        Args:
+            tasks: The chosen tasks, of which it may have only some.
+            build_item: Makes an item from its fields.
 
         Raises:
             SettingError: It has none of the tasks.
@@ -84,86 +87,92 @@ class Preset:
                 self.name,
                 ", ".join(changed),
             )
-        specs: list[Attempts] = []
+        items: list[Attempts] = []
         for task in names:
-            # Most entries depend on the sum of seed and index alone.
-            is_whole = rules_of(task).is_rebuilt
-            for number in range(SIZE):
+            # Most entries depend only on the sum of seed and index, the others need
+            # the whole dataset.
+            needs_dataset = rules_of(task).is_rebuilt
+            for index in range(SIZE):
                 item = build_item(
                     task=task,
                     params=self.params[task],
-                    seed=SEED if is_whole else SEED + number,
-                    index=number,
-                    size=SIZE if is_whole else 1,
+                    seed=SEED if needs_dataset else SEED + index,
+                    index=index,
+                    size=SIZE if needs_dataset else 1,
                     published=True,
                 )
-                specs.append([item])
-        return specs
+                items.append([item])
+        return items
 
 
 @functools.cache
 def load_preset(name: str) -> Preset:
-    """Return a preset; SettingError if there is none of that name.
+    """Return a preset by its name; SettingError if there is none.
 
     Example:
         >>> len(load_preset("rg-hard").items(["gcd"], Item))
         50
     """
-    rows = json.loads(TABLE.read_text(encoding="utf-8"))["presets"]
+    rows = json.loads(TABLE.read_bytes())["presets"]
     if name not in rows:
         raise SettingError(f"one of {', '.join(rows)}, found {name!r}", "preset")
     row = rows[name]
-    return Preset(name, row["params"], frozenset(row["changed"]))
+    return Preset(name, row["params"], row["changed"])
 
 
-def evaluation_specs(
+def evaluation_attempts(
     stream: Stream,
     choices: Iterable[TaskChoice],
     samples_per_task: int,
     eval_seed: int,
     level: float | None = None,
 ) -> list[Attempts]:
-    """Return the attempts at the evaluation items of some choices, so many of each.
+    """Return the attempts at `samples_per_task` evaluation items of each choice.
 
-    They are at `level` where their task has a scale. With None they are of the
+    The items are at `level` if their task has a scale. With None they have the
     library's default parameters, so that runs whose levels move can be compared; a
     task whose level is fixed is evaluated at that level.
     """
     difficulty = stream.difficulty
-    specs: list[Attempts] = []
+    items: list[Attempts] = []
     for choice in choices:
         task = choice.task
-        own = difficulty.fixed_level(task)
+        task_level = difficulty.fixed_level(task)
         if level is not None and task in difficulty.scales:
-            own = level
-        for number in range(samples_per_task):
-            seeds = evaluation_seeds(eval_seed, task, choice.params, number)
-            specs.append([stream.item(choice, seed, own, number) for seed in seeds])
-    return specs
+            task_level = level
+        for index in range(samples_per_task):
+            seeds = evaluation_seeds(eval_seed, task, choice.params, index)
+            items.append([stream.item_of(choice, s, task_level, index) for s in seeds])
+    return items
 
 
 def items_digest(items: Iterable[Item], release: str) -> str:
     """Return the digest of evaluation items, 16 hexadecimal digits.
 
     Two evaluations with the same digest had the same questions and reference answers in
-    the same order, scored by the same version of the library. The digest covers what
-    makes each item (task, parameters, seed, place), its question and answer, and
-    `release`, because the library's scorers are part of it. It does not cover prompts,
-    sampling, our corrections of scores and their settings, which results have beside
-    it.
+    the same order, scored by the same version of the library. The digest covers the
+    values that make each item (task, parameters, seed, index and size), its question
+    and answer, and `release`, which stands for the library's scorers. It does not cover
+    prompts, sampling, our corrections of scores and their settings, which results have
+    beside it.
     """
     digest = hashlib.blake2b(release.encode(), digest_size=8)
     for item in items:
-        made_by = [item.task, item.params, item.seed, item.place]
-        made_by.append(item.digest or digest_of(item.entry))
-        digest.update(msgspec.json.encode(made_by, order="sorted"))
+        values = [
+            item.task,
+            item.params,
+            item.seed,
+            item.index_and_size,
+            item.digest or digest_of(item.entry),
+        ]
+        digest.update(msgspec.json.encode(values, order="sorted"))
     return digest.hexdigest()
 
 
-def wanted_items(stream: Stream) -> tuple[dict[str, list[Attempts]], set[str]]:
-    """Return the attempts at evaluation items by task, and the tasks evaluated.
+def plan_evaluation(stream: Stream) -> tuple[dict[str, list[Attempts]], set[str]]:
+    """Return the attempts at evaluation items by task, and the tasks to evaluate.
 
-    A task that is not evaluated has one item, by which it is checked.
+    A task that is not evaluated has one item, with which it is checked.
     """
     settings = stream.settings
     evaluated = list(stream.choices)
@@ -171,25 +180,26 @@ def wanted_items(stream: Stream) -> tuple[dict[str, list[Attempts]], set[str]]:
     if settings.eval_preset is not None:
         preset = load_preset(settings.eval_preset)
         evaluated = [c for c in evaluated if c.task in preset.params]
-    if (number := settings.num_eval_tasks or len(evaluated)) < len(evaluated):
-        chosen = random.Random(settings.eval_seed).sample(evaluated, number)
+    num_tasks = settings.num_eval_tasks or len(evaluated)
+    if num_tasks < len(evaluated):
+        chosen = random.Random(settings.eval_seed).sample(evaluated, num_tasks)
         evaluated = [choice for choice in evaluated if choice in chosen]
     names = {choice.task for choice in evaluated}
     others = [choice for choice in stream.choices if choice.task not in names]
-    specs_of = functools.partial(
-        evaluation_specs,
+    attempts_at = functools.partial(
+        evaluation_attempts,
         stream,
         eval_seed=settings.eval_seed,
         level=settings.eval_level,
     )
     if preset is None:
-        specs = specs_of(evaluated, settings.num_eval_samples_per_task)
+        items = attempts_at(evaluated, settings.num_eval_samples_per_task)
     else:
-        specs = preset.items(names, stream.build_item)
-    wanted: dict[str, list[Attempts]] = {}
-    for attempts in [*specs, *specs_of(others, 1)]:
-        wanted.setdefault(attempts[0].task, []).append(attempts)
-    return dict(sorted(wanted.items())), names
+        items = preset.items(names, stream.build_item)
+    by_task: dict[str, list[Attempts]] = {}
+    for attempts in [*items, *attempts_at(others, 1)]:
+        by_task.setdefault(attempts[0].task, []).append(attempts)
+    return dict(sorted(by_task.items())), names
 
 
 class EvaluationItems:
@@ -198,13 +208,13 @@ class EvaluationItems:
     Args:
         pool: Its workers make the items.
         stream: The stream that the run samples.
-        wanted: Task to the attempts at each of its items; one item at least.
+        wanted: The attempts at each item of a task, at least one item, by task.
         evaluated: The tasks that are evaluated; the others are only checked.
 
     Attributes:
-        left_out: Task that makes no item, or that rejects its answer, to the reason.
+        left_out: Reason why a task is left out, by task.
         questions: The questions of the items, which the run does not sample.
-        total: Number of the items.
+        total: Number of items of all tasks.
     """
 
     def __init__(
@@ -223,55 +233,55 @@ class EvaluationItems:
         self.questions: set[str] = set()
         self.total = sum(map(len, wanted.values()))
         self._checks: dict[str, asyncio.Task[None]] = {}
-        self._outcomes: dict[str, list[Outcome]] = {}
+        self._checked: dict[str, list[CheckedItem]] = {}
 
     @property
     def done(self) -> int:
-        """Number of the items that are made or given up."""
-        return sum(len(self._wanted[task]) for task in self._outcomes)
+        """Number of items of the tasks that are checked."""
+        return sum(len(self._wanted[task]) for task in self._checked)
 
     @property
     def items(self) -> list[Item]:
-        """The items that are there so far."""
-        return [item for item, reason in self._known() if not reason]
+        """The evaluation items that are made so far."""
+        return [item for item, reason in self._checked_items() if not reason]
 
     @property
-    def missing(self) -> list[Outcome]:
-        """Items of evaluated tasks that are not used, each with the reason."""
-        return [(item, reason) for item, reason in self._known() if reason]
+    def missing(self) -> list[CheckedItem]:
+        """Evaluation items that are not used, each with the reason."""
+        return [(item, reason) for item, reason in self._checked_items() if reason]
 
-    def _known(self) -> Iterator[Outcome]:
+    def _checked_items(self) -> Iterator[CheckedItem]:
         for task in self._wanted:
             if task in self._evaluated:
-                yield from self._outcomes.get(task, ())
+                yield from self._checked.get(task, ())
 
-    def items_now(self) -> list[Item]:
-        """Return the evaluation items, after waiting for them without an event loop."""
+    def wait_for_items(self) -> list[Item]:
+        """Return the evaluation items; waits for them, without an event loop."""
         for task in self._evaluated:
-            if task not in self._outcomes:
+            if task not in self._checked:
                 run_blocking(functools.partial(self._check, task), self._pool)
         return self.items
 
     def drop(self) -> None:
-        """Forget the evaluation items: others are evaluated."""
+        """Forget the evaluation items, because the user evaluates others."""
         self._evaluated = ()
 
     def stop(self) -> None:
-        """Give up the checks that are not done."""
+        """Cancel the checks that are not done."""
         for check in self._checks.values():
             check.cancel()
 
-    async def checked(self, task: str) -> None:
-        """Wait until a task is checked; the first call begins the check."""
-        if task in self._outcomes:
+    async def ensure_checked(self, task: str) -> None:
+        """Wait until a task is checked; the first call starts the check."""
+        if task in self._checked:
             return
         if task not in self._checks:
             self._checks[task] = asyncio.create_task(self._check(task, self._pool))
-        # This caller may be cancelled while others wait for the same check.
+        # Shielded, because others may wait for the check if this caller is cancelled.
         await asyncio.shield(self._checks[task])
 
-    async def finished(
-        self, on_done: Callable[[int], object] = lambda number: None
+    async def check_all(
+        self, on_done: Callable[[int], object] = lambda count: None
     ) -> list[Item]:
         """Check all tasks and return the evaluation items.
 
@@ -281,19 +291,20 @@ class EvaluationItems:
         Raises:
             LibraryError: No chosen task can make an item.
         """
-        rest = [task for task in self._wanted if task not in self._outcomes]
-        places = asyncio.Semaphore(self._settings.worker_count)
+        unchecked = [task for task in self._wanted if task not in self._checked]
+        slots = asyncio.Semaphore(self._settings.worker_count)
 
-        async def checked(task: str) -> None:
-            async with places:
-                await self.checked(task)
+        async def check(task: str) -> None:
+            async with slots:
+                await self.ensure_checked(task)
             on_done(len(self._wanted[task]))
 
-        await asyncio.gather(*map(checked, rest))
+        await asyncio.gather(*map(check, unchecked))
         if self._wanted.keys() <= self.left_out.keys():
-            why = "no chosen task can make an item; the log names each with its reason"
-            raise LibraryError(why)
-        if rest:
+            raise LibraryError(
+                "no chosen task can make an item; the log names each with its reason"
+            )
+        if unchecked:
             missing = dict(Counter(item.task for item, _ in self.missing))
             logger.info(
                 "checked %s, made %s%s",
@@ -304,38 +315,45 @@ class EvaluationItems:
         return self.items
 
     async def _check(self, task: str, pool: WorkerPool) -> None:
-        wanted = self._wanted[task]
-        outcomes: list[Outcome] = []
-        fault: str | None = None
-        for attempts in wanted:
-            try:
-                item = await self._maker.first_usable(pool, attempts)
-                outcomes.append((item, ""))
-            except PoolClosedError:
-                raise
-            except PoolError as error:
-                reason = error.message if is_unusable(error) else str(error)
-                outcomes.append((attempts[0], reason))
-                # Lost workers say nothing of a task of the library: the machine failed.
-                is_of_machine = isinstance(error, WorkerLostError) and task in TASKS
-                fault = None if is_of_machine else reason
-        made = [item for item, reason in outcomes if not reason]
-        if made:
-            one = made[0]
+        """Make the items of a task and score a gold answer, and record the results."""
+        checked, fault = await self._make(task, pool)
+        items = [item for item, reason in checked if not reason]
+        if items:
+            item = items[0]
             fault = await gold_fault(
                 pool,
-                one.task,
-                one.params,
-                one.entry,
-                rules=one.rules,
-                deadline_s=one.deadline_s,
+                task,
+                item.params,
+                item.entry,
+                rules=item.rules,
+                deadline_s=item.deadline_s,
             )
-        if task in self._outcomes:  # meanwhile, by `items_now` or before it
+        if task in self._checked:  # by another call meanwhile
             return
         if fault is not None:
             logger.warning("task %s is left out: %s", task, fault)
             self.left_out[task] = fault
-            outcomes = [(attempts[0], fault) for attempts in wanted]
+            checked = [(attempts[0], fault) for attempts in self._wanted[task]]
         elif task in self._evaluated:
-            self.questions.update(item.question for item in made)
-        self._outcomes[task] = outcomes
+            self.questions.update(item.question for item in items)
+        self._checked[task] = checked
+
+    async def _make(
+        self, task: str, pool: WorkerPool
+    ) -> tuple[list[CheckedItem], str | None]:
+        """Return the items of a task, and a fault of the task if one is not made."""
+        checked: list[CheckedItem] = []
+        fault = None
+        for attempts in self._wanted[task]:
+            try:
+                item = await self._maker.make_first_usable(pool, attempts)
+                checked.append((item, ""))
+            except PoolClosedError:
+                raise
+            except PoolError as error:
+                reason = error.message if is_unusable(error) else str(error)
+                checked.append((attempts[0], reason))
+                # A task of the library is not to blame if workers are lost.
+                is_lost = isinstance(error, WorkerLostError) and task in TASKS
+                fault = None if is_lost else reason
+        return checked, fault

@@ -1,7 +1,7 @@
 """One item: its question, and the few values from which a worker makes it again.
 
-An item pickles, and is the dataset object that the framework gets. Its JSON has the
-values alone; the process that scores it makes the entry and compares a digest.
+An item can be pickled, and it is the dataset object that the framework gets. Its JSON
+has only the values: the process that scores it makes the entry and compares a digest.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rg_env.library.installed_library import shared_pool
 from rg_env.library.own_tasks import own_modules
 from rg_env.library.task_check import is_unusable, why_no_entry
 from rg_env.reward.extraction import AnswerFormat
-from rg_env.reward.prompt import prompt_of
+from rg_env.reward.prompt import choose_prompt
 from rg_env.reward.score import DEFAULT_RULES, ScoringRules
 from rg_env.stream.group_scorer import GroupScorer, WorkerSource
 from rg_env.stream.seeds import EVALUATION_BIT, MAX_ENTRY_SEED, Split
@@ -41,13 +41,13 @@ logger = logging.getLogger(__name__)
 Message = dict[str, str]
 """One message of a conversation, with role and content, as chat templates take it."""
 
-# Items from JSON that a process keeps, with their entries.
-MAX_KEPT = 256
+# Number of items from JSON that a process keeps, with their entries.
+CACHE_SIZE = 256
 
-# The largest dataset of an item from JSON; the whole dataset is made.
-MAX_SIZE = 1000
+# Largest dataset of an item from JSON: to make the item, the whole dataset is made.
+MAX_DATASET_SIZE = 1000
 
-NOT_MADE = (JobError, DeadlineExceededError, WorkerDiedError)
+ITEM_FAULTS = (JobError, DeadlineExceededError, WorkerDiedError)
 """Errors of a pool for which the item is to blame."""
 
 
@@ -73,8 +73,8 @@ def build_messages(question: str, system_prompt: str) -> tuple[Message, Message]
     )
 
 
-class _Saved(msgspec.Struct, omit_defaults=True):
-    """The JSON of an item, which comes from anywhere: no field names code."""
+class _ItemJson(msgspec.Struct, omit_defaults=True):
+    """The JSON of an item; no field names code, because anyone may have written it."""
 
     task: str
     params: dict[str, Any]
@@ -84,7 +84,7 @@ class _Saved(msgspec.Struct, omit_defaults=True):
     digest: str = ""
     system_prompt: str | None = None
     answer_format: AnswerFormat = "tags"
-    size: Annotated[int, msgspec.Meta(ge=1, le=MAX_SIZE)] = 1
+    size: Annotated[int, msgspec.Meta(ge=1, le=MAX_DATASET_SIZE)] = 1
     published: bool = False
     partial_credit: bool = True
 
@@ -93,7 +93,7 @@ class _Saved(msgspec.Struct, omit_defaults=True):
 class Item:
     """One item of a task: a question whose answers can be scored.
 
-    Items from a stream contain their entry; that of another one is made when needed.
+    An item from a stream has its entry; the entry of another item is made when needed.
 
     Attributes:
         task: The registered task.
@@ -101,9 +101,15 @@ class Item:
         seed: The seed of the entry, in [0, 2**32).
         level: Difficulty in [0, 1], None for the library's defaults.
         index: Its number in the stream, or among the evaluation items of its task.
+        size: Size of its dataset, which is more than 1 if the seed is not enough to
+            make the entry.
+        published: Whether it is of an evaluation of the library's authors.
+        digest: The `digest_of` its entry, "" if unknown.
         system_prompt: System prompt in `messages`; None for the built-in one.
-        answer_format: The marks of an answer in a completion: "tags" or "boxed".
+        answer_format: How a completion marks its answer: "tags" or "boxed".
         task_modules: Modules of a user's own tasks.
+        deadline_s: CPU time of a call that scores its answers.
+        rules: How its answers are scored.
 
     Example:
         >>> item = Item("gcd", seed=7)
@@ -117,9 +123,9 @@ class Item:
     level: float | None = None
     index: int = 0
     _: dataclasses.KW_ONLY
-    size: int = 1  # of its dataset, where the seed is not enough to make the entry
-    published: bool = False  # in an evaluation of the library's authors
-    digest: str = ""  # see `digest_of`; "" if unknown
+    size: int = 1
+    published: bool = False
+    digest: str = ""
     system_prompt: str | None = None
     answer_format: AnswerFormat = "tags"
     task_modules: tuple[str, ...] = ()
@@ -128,7 +134,7 @@ class Item:
     _entry: Mapping[str, Any] | None = dataclasses.field(default=None, compare=False)
 
     def __repr__(self) -> str:
-        """Stay short: the framework formats every item into its log."""
+        """Return a short text: the framework formats every item into its log."""
         return f"<{self.task} {self.split} #{self.index}>"
 
     @property
@@ -138,13 +144,13 @@ class Item:
         return "evaluation" if is_evaluated else "train"
 
     @property
-    def place(self) -> tuple[int, int]:
+    def index_and_size(self) -> tuple[int, int]:
         """Its index in its dataset, and the size of the dataset."""
         return (self.index if self.size > 1 else 0), self.size
 
     @property
     def partial_credit(self) -> bool:
-        """Whether a score below 1 counts, and not as 0."""
+        """Whether a score below 1 counts; if not, it counts as 0."""
         return self.rules.partial_credit
 
     @property
@@ -159,12 +165,12 @@ class Item:
         """The library's entry: question, answer and metadata.
 
         Raises:
-            LostItemError: The installed library makes another one, or none.
+            LostItemError: The installed library makes a different entry, or none.
             PoolError: No worker could be started, or all were lost.
         """
         if self._entry is not None:
             return self._entry
-        return run_blocking(self.entry_from, shared_pool(self.task_modules))
+        return run_blocking(self.get_entry, shared_pool(self.task_modules))
 
     @property
     def question(self) -> str:
@@ -174,36 +180,39 @@ class Item:
     @property
     def messages(self) -> list[Message]:
         """The prompt, a system and a user message; raises as `entry`."""
-        prompt = prompt_of(self.system_prompt, self.answer_format, self.seed)
+        prompt = choose_prompt(self.system_prompt, self.answer_format, self.seed)
         return list(build_messages(self.question, prompt))
 
     @property
     def gold(self) -> str | None:
-        """An answer that scores 1.0, None where there is none; raises as `entry`."""
+        """An answer that scores 1.0, None if there is none; raises as `entry`."""
         return solution(self.task, self.entry)
 
-    async def entry_from(self, pool: WorkerPool) -> Mapping[str, Any]:
-        """Return the entry, which is made once; raises like `entry`."""
+    async def get_entry(self, pool: WorkerPool) -> Mapping[str, Any]:
+        """Return the entry, which is made only once; raises like `entry`."""
         if self._entry is not None:
             return self._entry
         try:
-            item = await self.made(pool)
-        except NOT_MADE as error:
-            why = f"{self.task}: the item is not made: {error}"
-            raise LostItemError(why) from error
+            item = await self.with_entry(pool)
+        except ITEM_FAULTS as error:
+            raise LostItemError(
+                f"{self.task}: the item is not made: {error}"
+            ) from error
         if self.digest not in ("", item.digest):
-            why = f"the installed library makes another item of seed {self.seed}"
-            raise LostItemError(f"{self.task}: {why}")
+            raise LostItemError(
+                f"{self.task}: the installed library makes another item of seed"
+                f" {self.seed}"
+            )
         object.__setattr__(self, "_entry", item._entry)
         return item.entry
 
-    async def made(
+    async def with_entry(
         self, pool: WorkerPool, deadline_s: float = MAKING_DEADLINE_S
     ) -> Item:
-        """Return the item with an entry that a worker makes within a CPU time.
+        """Return the item with an entry, which a worker makes within a CPU time.
 
         Raises:
-            PoolError: The entry is not made; `is_unusable` tells if it has a fault.
+            PoolError: The entry is not made, or has a fault (see `is_unusable`).
         """
         entry = await pool.run(
             worker_jobs.make_entry,
@@ -212,7 +221,7 @@ class Item:
             self.seed,
             self.rules.scorer_fixes,
             self.published,
-            self.place,
+            self.index_and_size,
             deadline_s=deadline_s,
         )
         return dataclasses.replace(self, digest=digest_of(entry), _entry=entry)
@@ -228,13 +237,13 @@ class Item:
     # -- its JSON ----------------------------------------------------------------------
 
     def to_json(self) -> str:
-        """Return the item as one line of JSON, some 100 characters long."""
-        saved = msgspec.convert(self, _Saved, from_attributes=True)
+        """Return the item as one line of JSON, about 100 characters long."""
+        saved = msgspec.convert(self, _ItemJson, from_attributes=True)
         return msgspec.json.encode(saved).decode()
 
     @staticmethod
     def from_json(text: str | bytes, task_modules: str | Sequence[str] = ()) -> Item:
-        """Return the item that `to_json` has written; its entry is made later, once.
+        """Return the item that `to_json` has written; its entry is made when needed.
 
         Args:
             text: The JSON, from anywhere.
@@ -250,10 +259,10 @@ class Item:
         return _from_json(text, own_modules(task_modules))
 
 
-@functools.lru_cache(MAX_KEPT)
+@functools.lru_cache(CACHE_SIZE)
 def _from_json(text: str | bytes, task_modules: tuple[str, ...]) -> Item:
     try:
-        saved = msgspec.json.decode(text, type=_Saved)
+        saved = msgspec.json.decode(text, type=_ItemJson)
     except ValueError as error:
         raise ValueError(f"this is no item: {error}") from error
     fields = msgspec.structs.asdict(saved)
@@ -272,22 +281,25 @@ class ItemMaker:
 
     Attributes:
         deadline_s: CPU time of each attempt.
-        left_out: Task whose items are not used, to the reason.
-        avoided: Questions that no item may have; more may be added at any time.
+        left_out: Reason why the items of a task are not used, by task.
+        avoided_questions: Questions that no item may have; they may change.
         failures: Number of draws that gave no item, by task.
-        events: Number of rejected attempts, and of draws that `avoided` left no item.
+        events: Number of rejected attempts (`items_unusable`, `evaluations_avoided`),
+            and of draws whose attempts all have avoided questions.
 
     Example:
-        item = await ItemMaker().first_usable(pool, attempts)
+        item = await ItemMaker().make_first_usable(pool, attempts)
     """
 
     deadline_s: float = MAKING_DEADLINE_S
     left_out: dict[str, str] = dataclasses.field(default_factory=dict)
-    avoided: Collection[str] = ()
+    avoided_questions: Collection[str] = ()
     failures: Counter[str] = dataclasses.field(default_factory=Counter)
     events: Counter[str] = dataclasses.field(default_factory=Counter)
 
-    async def first_usable(self, pool: WorkerPool, attempts: Iterable[Item]) -> Item:
+    async def make_first_usable(
+        self, pool: WorkerPool, attempts: Iterable[Item]
+    ) -> Item:
         """Return the first attempt that is not rejected, with its entry.
 
         Raises:
@@ -296,14 +308,14 @@ class ItemMaker:
         rejected: Exception = ValueError("there is no attempt")
         for attempt in attempts:
             try:
-                item = await attempt.made(pool, self.deadline_s)
+                item = await attempt.with_entry(pool, self.deadline_s)
             except JobError as error:
                 if not is_unusable(error):
                     raise
                 rejected = error
                 self.events.update(["items_unusable"])
                 continue
-            if item.question not in self.avoided:
+            if item.question not in self.avoided_questions:
                 return item
             rejected = AvoidedQuestionError("its question belongs to the evaluation")
             self.events.update(["evaluations_avoided"])
@@ -312,18 +324,20 @@ class ItemMaker:
     async def make(
         self, pool: WorkerPool, task: str, attempts: Iterable[Item]
     ) -> Item | None:
-        """Return the item of a draw, None if it has none; the reason is logged once.
+        """Return the item of a draw, None if it has none.
+
+        The first failure of a task is logged.
 
         Raises:
-            PoolError: The workers were lost, which says nothing of the item.
+            PoolError: The workers were lost, for which the item is not to blame.
         """
         if task in self.left_out:
             return None
         try:
-            return await self.first_usable(pool, attempts)
+            return await self.make_first_usable(pool, attempts)
         except AvoidedQuestionError:
             self.events.update(["evaluations_skipped"])
-        except NOT_MADE as error:
+        except ITEM_FAULTS as error:
             if task not in self.failures:
                 reason = why_no_entry(error)
                 logger.warning("an item of task %s is left out: %s", task, reason)

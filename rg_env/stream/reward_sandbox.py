@@ -1,11 +1,16 @@
-"""Any reward function as it is, called in worker processes that can be killed.
+"""Any unchanged reward function, called in worker processes that can be killed.
 
-Its module is imported once, where workers are forked from, and each call has a worker
-of its own, so that nothing of a call is left for the next one. No score is None, never
-0, and counted by cause: it used up its CPU time (`timeout`), ended two workers
-(`died`), raised or returned no plain data (`raised`), returned no finite number or not
-one for each completion (`no_number`), waits too long or has no worker (`lost`). Not
-covered: harm done without the sandbox.
+Its module is imported once, in the process that workers are forked from. Each call has
+a worker of its own, so nothing of a call is left for the next one. A missing score is
+None, never 0, and counted by its cause:
+
+    timeout      the call used up its CPU time
+    died         it ended two workers
+    raised       it raised an error, or returned no plain data
+    no_number    it returned no finite number, or not one for each completion
+    lost         it waited too long, or no worker could be started
+
+Not covered: what the function does without the sandbox.
 """
 
 from __future__ import annotations
@@ -24,7 +29,7 @@ from typing import Any
 
 from rg_env.errors import SettingError, on_one_line, shown
 from rg_env.executor import event_loop_thread
-from rg_env.library.own_tasks import imported
+from rg_env.library.own_tasks import import_module_or_file
 from rg_env.logs import should_log
 from rg_env.workers.call import CallOptions, PoolError, PreloadError
 from rg_env.workers.sandbox import hardening
@@ -37,46 +42,50 @@ CAUSES = {
     "WorkerDiedError": "died",
     "JobError": "raised",
 }
-NO_VALUES = {"trainer_state", "log_extra", "log_metric", "environments"}  # of TRL
+# Arguments of TRL that are no values, and are not handed on.
+DROPPED_ARGUMENTS = {"trainer_state", "log_extra", "log_metric", "environments"}
 MAX_REPLY_BYTES = 2**18  # takes at most 60 ms to read
 _scorer: Any = None  # in a fork server and its workers
 
 
-def load(order: str) -> None:
-    """Import the scorer in the process that workers are forked from."""
+def load_scorer(spec: str) -> None:
+    """Import the scorer in the process that workers are forked from.
+
+    `spec` is `module:function:sandbox`, as in `guard._spec`.
+    """
     global _scorer
-    module, function, sandbox = order.rsplit(":", 2)
+    module, function, sandbox = spec.rsplit(":", 2)
     hardening.has_layers = sandbox != "False"
     hardening.has_scratch = False
-    _scorer = operator.attrgetter(function)(imported(module))
+    _scorer = operator.attrgetter(function)(import_module_or_file(module))
     if not callable(_scorer) or inspect.iscoroutinefunction(_scorer):
         raise TypeError("it is not a function, or an `async` one")
 
 
-def call(args: tuple[Any, ...], named: dict[str, Any], split: bool) -> Any:
+def call_scorer(args: tuple[Any, ...], kwargs: dict[str, Any], split: bool) -> Any:
     """Call the scorer, in a worker."""
     if args and split:
-        with contextlib.suppress(ValueError):  # of a function in C
-            by_place = inspect.signature(_scorer).bind_partial(*args).arguments
-            if "completions" in by_place:
+        with contextlib.suppress(ValueError):  # a function in C without a signature
+            positional = inspect.signature(_scorer).bind_partial(*args).arguments
+            if "completions" in positional:
                 raise TypeError("a batch must be given as `completions=`")
-    return _scorer(*args, **named)
+    return _scorer(*args, **kwargs)
 
 
 def _is_batch(value: Any) -> bool:
     return hasattr(value, "__len__") and not isinstance(value, (str, bytes, dict))
 
 
-@functools.cache  # without a lock, which a fork could leave taken in the child
-def _pool_of(order: str, memory_gib: float) -> WorkerPool:
+@functools.cache  # has no lock, which a fork could leave taken in the child
+def _pool_of(spec: str, memory_gib: float) -> WorkerPool:
     return WorkerPool(
         memory_limit_bytes=int(memory_gib * 2**30),
-        preload=[f"{__name__}:load:{order}"],
+        preload=[f"{__name__}:load_scorer:{spec}"],
     )
 
 
-def _place_of(scorer: Any) -> str:
-    """Return the module and the name of a function."""
+def _name_of(scorer: Any) -> str:
+    """Return a function as `module:function`."""
     module = getattr(scorer, "__module__", "")
     name = getattr(scorer, "__qualname__", "")
     try:
@@ -84,36 +93,42 @@ def _place_of(scorer: Any) -> str:
     except (AttributeError, KeyError):
         found = None
     if found is not scorer or module == "__main__":
-        reason = "is no function at the top of a module that workers can import; move"
-        raise SettingError(f"{shown(scorer)} {reason} it into a .py file", "guard")
+        raise SettingError(
+            f"{shown(scorer)} is no function at the top of a module that workers can"
+            " import; move it into a .py file",
+            "guard",
+        )
     return f"{module}:{name}"
 
 
-def _each(answer: Any, size: int) -> Sequence[Any]:
-    """Return the value of each completion in the answer of a call."""
-    if isinstance(answer, (list, tuple)) and len(answer) == size:
-        return answer
-    is_error = isinstance(answer, PoolError)
-    return [answer if is_error else f"{shown(answer)} for {size} completions"] * size
+def _values(reply: Any, size: int) -> Sequence[Any]:
+    """Return the value or the fault of each completion from the reply to a call."""
+    if isinstance(reply, (list, tuple)) and len(reply) == size:
+        return reply
+    if isinstance(reply, PoolError):
+        return [reply] * size
+    return [f"{shown(reply)} for {size} completions"] * size
 
 
 class guard:  # noqa: N801 - it is used as a function
     """A reward function that may be called from threads, event loops and forks.
 
-    It pickles. The completions of a batch in `completions=`, as TRL's, are scored one
-    by one, so that no completion can decide the reward of another.
+    It can be pickled. The completions of a batch, in `completions=` as in TRL, are
+    scored one by one, so that no completion can decide the reward of another.
 
     Args:
         scorer: A function of a module, or its name: `module:function`, or
             `path/to/file.py:function`.
-        cpu_seconds, wall_seconds: Time of a call; above 0.
+        cpu_seconds: CPU time of a call, above 0.
+        wall_seconds: Wall time of a call, above 0.
         sandbox: Whether Landlock and seccomp deny it files, network and processes.
         memory_gib: Address space of a worker, including the modules it imports.
         split: False for a scorer that compares the completions of a batch, and so gets
             all of them in one call.
 
     Attributes:
-        counts: Results by cause; values of the scorer, None too, as `returned`.
+        counts: Number of missing scores by cause, and of values of the scorer, None
+            included, as `returned`.
 
     Raises:
         SettingError: There is no such function; PoolError if no worker starts.
@@ -136,10 +151,11 @@ class guard:  # noqa: N801 - it is used as a function
     ) -> None:
         if not all(limit > 0 for limit in (cpu_seconds, wall_seconds, memory_gib)):
             raise SettingError("seconds and memory must be above 0", "guard")
-        place = scorer if isinstance(scorer, str) else _place_of(scorer)
-        module, _, self.__name__ = place.rpartition(":")
-        module = str(Path(module).resolve()) if module.endswith(".py") else module
-        self._order = f"{module}:{self.__name__}:{sandbox}"
+        name = scorer if isinstance(scorer, str) else _name_of(scorer)
+        module, _, self.__name__ = name.rpartition(":")
+        if module.endswith(".py"):
+            module = str(Path(module).resolve())
+        self._spec = f"{module}:{self.__name__}:{sandbox}"
         self._memory_gib = memory_gib
         self._split = split
         self.counts: Counter[str] = Counter()
@@ -153,30 +169,30 @@ class guard:  # noqa: N801 - it is used as a function
         try:
             self._pool.call(abs, 0, deadline_s=cpu_seconds, options=self._options)
         except PreloadError as error:
-            reason = f"{shown(place)} is no scorer, {error}"
+            reason = f"{shown(name)} is no scorer, {error}"
             raise SettingError(reason, "guard") from RuntimeError(error.detail)
 
     def __repr__(self) -> str:
-        return f"<guard {self._order}>"
+        return f"<guard {self._spec}>"
 
     @property
     def _pool(self) -> WorkerPool:
-        return _pool_of(self._order, self._memory_gib)
+        return _pool_of(self._spec, self._memory_gib)
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the result of the scorer for these plain values, or None."""
         with event_loop_thread() as wait_for:
-            return wait_for(self.acall(*args, **named))
+            return wait_for(self.acall(*args, **kwargs))
 
-    async def acall(self, *args: Any, **named: Any) -> Any:
-        """Do the same in an event loop, which is never blocked."""
+    async def acall(self, *args: Any, **kwargs: Any) -> Any:
+        """Do the same without blocking the event loop."""
 
-        async def answer(part: dict[str, Any]) -> Any:
+        async def call(call_kwargs: dict[str, Any]) -> Any:
             try:
                 return await self._pool.run(
-                    call,
+                    call_scorer,
                     args,
-                    part,
+                    call_kwargs,
                     self._split,
                     deadline_s=self._deadline_s,
                     options=self._options,
@@ -184,40 +200,40 @@ class guard:  # noqa: N801 - it is used as a function
             except PoolError as error:
                 return error
 
-        answers = await asyncio.gather(*map(answer, self._calls(named)))
-        return self._rewards(named, answers)
-
-    def _calls(self, named: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the arguments of each call."""
-        named = {name: v for name, v in named.items() if name not in NO_VALUES}
-        batch = named.get("completions", "")
-        if not self._split or not _is_batch(batch):
-            return [named]
-        size = len(batch)
-        columns = {n: v for n, v in named.items() if _is_batch(v) and len(v) == size}
-        return [named | {n: [v[i]] for n, v in columns.items()} for i in range(size)]
-
-    def _rewards(self, named: dict[str, Any], answers: Sequence[Any]) -> Any:
-        """Return the rewards, or the single one, that the answers of all calls are."""
-        batch = named.get("completions", "")
+        replies = await asyncio.gather(*map(call, self._calls(kwargs)))
+        batch = kwargs.get("completions", "")
         if _is_batch(batch):
             size = 1 if self._split else len(batch)
-            return [self._kept(v) for answer in answers for v in _each(answer, size)]
-        (answer,) = answers
-        if isinstance(answer, (list, tuple)):
-            return [self._kept(value) for value in answer]
-        return self._kept(answer)
+            return [self._counted(v) for reply in replies for v in _values(reply, size)]
+        (reply,) = replies
+        if isinstance(reply, (list, tuple)):
+            return [self._counted(value) for value in reply]
+        return self._counted(reply)
 
-    def _kept(self, answer: Any) -> Any:
-        """Count an answer; return it, or log it and return None."""
-        value = answer.get("score") if isinstance(answer, dict) else answer  # verl's
+    def _calls(self, kwargs: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the arguments of each call: of a batch, one for each completion."""
+        kwargs = {n: v for n, v in kwargs.items() if n not in DROPPED_ARGUMENTS}
+        batch = kwargs.get("completions", "")
+        if not self._split or not _is_batch(batch):
+            return [kwargs]
+        size = len(batch)
+        columns = {n: v for n, v in kwargs.items() if _is_batch(v) and len(v) == size}
+        return [kwargs | {n: [v[i]] for n, v in columns.items()} for i in range(size)]
+
+    def _counted(self, result: Any) -> Any:
+        """Count a value or a fault; return a value, and log a fault and return None."""
+        value = result.get("score") if isinstance(result, dict) else result  # verl's
         is_number = isinstance(value, (int, float)) and abs(value) <= sys.float_info.max
-        cause = "returned" if is_number or answer is None else "no_number"
-        if isinstance(answer, PoolError):
-            cause = CAUSES.get(type(answer).__name__, "lost")
-        self.counts.update([cause])  # at once, for threads
-        if cause != "returned" and should_log(self.counts[cause]):
-            text = "%s: no score (%s, %d so far): %s"
-            why = on_one_line(str(answer), 200)
-            logger.warning(text, self.__name__, cause, self.counts[cause], why)
-        return answer if cause == "returned" else None
+        cause = "returned" if is_number or result is None else "no_number"
+        if isinstance(result, PoolError):
+            cause = CAUSES.get(type(result).__name__, "lost")
+        self.counts.update([cause])  # one call, which no thread can interrupt
+        if cause == "returned":
+            return result
+        count = self.counts[cause]
+        if should_log(count):
+            reason = on_one_line(str(result), 200)
+            logger.warning(
+                "%s: no score (%s, %d so far): %s", self.__name__, cause, count, reason
+            )
+        return None

@@ -26,16 +26,16 @@ MAX_ENTRY_SEED = 2**32 - 1
 _BITS = 31
 _MASK = (1 << _BITS) - 1
 _ATTEMPT_BITS = _BITS - 5
-# Seeds that one index has, so that an entry can be replaced by another one: enough for
-# a task whose library makes more faulty entries than others.
+# Number of seeds for one index, so that a faulty entry can be replaced by another one:
+# enough also for tasks with many faulty entries.
 MAX_ATTEMPTS = 1 << (_BITS - _ATTEMPT_BITS)
 
-# The bit of an entry's seed that is set in the evaluation, and in training is not.
+# The bit of an entry's seed that is only set in the evaluation.
 EVALUATION_BIT = 1 << _BITS
 
 
-def _digest(*parts: object) -> int:
-    text = "\x1f".join(str(part) for part in parts)
+def _digest(*values: object) -> int:
+    text = "\x1f".join(map(str, values))
     digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
     return int.from_bytes(digest, "big")
 
@@ -43,11 +43,12 @@ def _digest(*parts: object) -> int:
 def entry_seed(split: Split, key: str, index: int) -> int:
     """Return the seed of the entry at an index of a stream, up to MAX_ENTRY_SEED.
 
-    Another key, the run's seed for example, is another order of the seeds. Indices that
-    differ by less than 2**31 give different seeds: each step is a bijection of 31 bits.
+    Another key, such as the seed of another run, gives another order of the seeds.
+    Indices that differ by less than 2**31 give different seeds: each step is a
+    bijection of 31 bits.
     """
-    # Never `seed + index`: in most tasks of the library `dataset(seed=s)[i]` depends on
-    # `s + i` alone, so neighbouring seeds are shifted copies of each other.
+    # Never `seed + index`: in most tasks of the library `dataset(seed=s)[i]` only
+    # depends on `s + i`, so neighbouring seeds give shifted copies of each other.
     keys = _digest("entry_seed", split, key)
     x = (index + keys) & _MASK
     x ^= x >> 16
@@ -60,7 +61,7 @@ def entry_seed(split: Split, key: str, index: int) -> int:
 
 
 def _seeds(split: Split, key: str, index: int) -> Iterator[int]:
-    # No index below 2**26 has the place of an attempt.
+    # No index below 2**26 is that of a later attempt at another index.
     for attempt in range(MAX_ATTEMPTS):
         yield entry_seed(split, key, index + (attempt << _ATTEMPT_BITS))
 
@@ -78,16 +79,16 @@ def training_seeds(seed: int, index: int, *, in_turn: bool = False) -> Iterator[
 
 
 def evaluation_seeds(
-    eval_seed: int, task: str, params: Mapping[str, Any], number: int
+    eval_seed: int, task: str, params: Mapping[str, Any], index: int
 ) -> Iterator[int]:
     """Yield the seeds of the attempts at an evaluation item.
 
-    They depend on these arguments alone: choosing other tasks does not change them.
+    They only depend on these arguments: choosing other tasks does not change them.
     """
     key = f"{eval_seed}/{task}"
     if params:
         key += f"/{sorted(params.items())!r}"
-    return _seeds("evaluation", key, number)
+    return _seeds("evaluation", key, index)
 
 
 def mix_of_seed(seed: int) -> float:
@@ -96,12 +97,12 @@ def mix_of_seed(seed: int) -> float:
 
 
 def draw_generator(seed: int, index: int) -> random.Random:
-    """Return the generator that decides the draw at a global index, as new."""
+    """Return a new generator, which decides the draw at a global index."""
     return random.Random(_digest("draw", seed, "train", index))
 
 
-def draw(seed: int, index: int, weights: Sequence[float]) -> tuple[int, float]:
-    """Return the draw at a global index: a choice, and a place in a range of levels.
+def draw_weighted(seed: int, index: int, weights: Sequence[float]) -> tuple[int, float]:
+    """Return the draw at a global index: a choice, and a point in a range of levels.
 
     Args:
         seed: The seed of the stream.
@@ -109,10 +110,10 @@ def draw(seed: int, index: int, weights: Sequence[float]) -> tuple[int, float]:
         weights: One positive weight for each choice, shape (C,).
 
     Returns:
-        The number of the choice, and a number in [0, 1).
+        The index of the choice, and the point, in [0, 1).
 
     Example:
-        >>> draw(42, 0, [1, 2, 3])[0]
+        >>> draw_weighted(42, 0, [1, 2, 3])[0]
         2
     """
     rng = draw_generator(seed, index)
@@ -123,9 +124,9 @@ def draw(seed: int, index: int, weights: Sequence[float]) -> tuple[int, float]:
 def draw_in_turn(seed: int, index: int, choices: int) -> tuple[int, float]:
     """Return the draw at a global index if the choices take turns.
 
-    The levels of a choice lie evenly in their range after any number of turns.
+    After any number of turns, the points of a choice are spread evenly over [0, 1).
     """
     turn, choice = divmod(index, choices)
     first = draw_generator(seed, choice).random()
-    # However many steps of the golden ratio go around a circle, they lie evenly.
+    # Any number of steps by the golden ratio divides a circle evenly.
     return choice, (first + turn * (math.sqrt(5) - 1) / 2) % 1.0

@@ -1,9 +1,9 @@
 """The selection of tasks, with their parameters and weights.
 
-The library's `composite` is a mixture, not a task. Naming it stands for the tasks in
-its `datasets` parameter (the library's own format: name, weight, config), or for all
-tasks where none are given, and its weight is shared among them by their weights; its
-items therefore count for the task that made them.
+The library's `composite` is a mixture, not a task. Its name stands for the tasks in its
+`datasets` parameter, which has the library's format (name, weight, config), or for all
+tasks without that parameter. They share its weight in proportion to their weights, and
+their items count for them, not for the mixture.
 """
 
 from __future__ import annotations
@@ -34,11 +34,16 @@ PresetName = Literal["rg-easy", "rg-hard"]
 
 @dataclasses.dataclass(frozen=True)
 class TaskChoice:
-    """A task, with its parameters, that a draw can fall on."""
+    """One of the choices of a draw: a task with its parameters.
 
-    task: str  # never the mixture
-    weight: float = 1.0  # positive; the others have shares by their own weights
-    # Dataset parameters that differ from the library's defaults.
+    Attributes:
+        task: The name of the task, never that of the mixture.
+        weight: Its share of the draws, relative to the weights of the other choices.
+        params: Its dataset parameters that differ from the library's defaults.
+    """
+
+    task: str
+    weight: float = 1.0
     params: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
@@ -83,13 +88,13 @@ class StreamSettings:
         return training_seeds(self.seed, index, in_turn=self.task_choice == "in_turn")
 
     @staticmethod
-    def of(settings: object) -> StreamSettings:
-        """Take these settings from all settings of a run."""
-        names = (field.name for field in dataclasses.fields(StreamSettings))
-        return StreamSettings(**{name: getattr(settings, name) for name in names})
+    def from_config(config: object) -> StreamSettings:
+        """Return these settings of a config, which has attributes of their names."""
+        fields = dataclasses.fields(StreamSettings)
+        return StreamSettings(**{f.name: getattr(config, f.name) for f in fields})
 
 
-class MixturePart(msgspec.Struct, forbid_unknown_fields=True):
+class MixtureDataset(msgspec.Struct, forbid_unknown_fields=True):
     """One of the `datasets` of a mixture, in the library's format."""
 
     name: str
@@ -100,17 +105,20 @@ class MixturePart(msgspec.Struct, forbid_unknown_fields=True):
 def unknown_task(
     field: str, name: str, known: Iterable[str], kind: str = "task"
 ) -> SettingError:
-    """Build the error for a name that no task has; it may name a category."""
+    """Return the error for a name that no task has, though a category may have it."""
     if name not in CATEGORIES.values():
         return unknown_name(field, name, known, kind)
-    lists = f"`tasks --category {name}` lists its tasks"
-    return SettingError(f"{name!r} is a category, for `categories`; {lists}", field)
+    return SettingError(
+        f"{name!r} is a category, for `categories`; `tasks --category {name}` lists its"
+        " tasks",
+        field,
+    )
 
 
 def _matching(
     field: str, patterns: Iterable[str], names: Sequence[str], kind: str = "task"
 ) -> list[str]:
-    """Return the names that match the patterns, in the patterns' order, once each."""
+    """Return the names that match any pattern, each once, in order of the patterns."""
     matching: dict[str, None] = {}
     for pattern in patterns:
         matched = fnmatch.filter(names, pattern)
@@ -127,7 +135,7 @@ def _chosen_names(library: LibraryDescription, settings: StreamSettings) -> list
     tasks = settings.tasks or []
     by_name = _matching("tasks", tasks, [*names, MIXTURE])
     if MIXTURE in by_name and MIXTURE not in tasks:
-        by_name.remove(MIXTURE)  # a pattern like "*" means tasks
+        by_name.remove(MIXTURE)  # a pattern such as "*" only means tasks
     known = sorted({info.category for info in library.tasks.values()})
     chosen = _matching("categories", settings.categories or [], known, "category")
     by_category = [name for name in names if library.tasks[name].category in chosen]
@@ -138,7 +146,7 @@ def _mixture_choices(
     library: LibraryDescription,
     weight: float,
     params: Mapping[str, Any],
-    left_out: Collection[str],
+    excluded: Collection[str],
 ) -> list[TaskChoice]:
     """Return the choices of the tasks in a mixture, which share its weight."""
     field = f"task_params.{MIXTURE}"
@@ -147,18 +155,21 @@ def _mixture_choices(
         raise unknown_name(field, min(unknown), ["datasets"], "parameter")
     field = f"{field}.datasets"
     try:
-        parts = msgspec.convert(params.get("datasets"), list[MixturePart] | None)
+        datasets = msgspec.convert(params.get("datasets"), list[MixtureDataset] | None)
     except msgspec.ValidationError as error:
         raise SettingError(str(error), field) from error
+    if datasets is None:
+        datasets = [MixtureDataset(name) for name in library.tasks]
     choices = []
-    for part in [MixturePart(n) for n in library.tasks] if parts is None else parts:
-        config = part.config or {}
-        if part.name not in library.tasks:
-            raise unknown_name(field, part.name, library.tasks, "task")
-        if part.name not in left_out:
-            # The stream sets these; in the library's format each dataset has them.
-            own = {k: v for k, v in config.items() if k not in ("seed", "size")}
-            choices.append(TaskChoice(part.name, part.weight, own))
+    for dataset in datasets:
+        if dataset.name not in library.tasks:
+            raise unknown_name(field, dataset.name, library.tasks, "task")
+        if dataset.name not in excluded:
+            config = dict(dataset.config or {})
+            # The stream sets these two, which the library's format has too.
+            config.pop("seed", None)
+            config.pop("size", None)
+            choices.append(TaskChoice(dataset.name, dataset.weight, config))
     total = sum(choice.weight for choice in choices)
     return [
         dataclasses.replace(choice, weight=weight * choice.weight / total)
@@ -169,11 +180,11 @@ def _mixture_choices(
 def build_selection(
     library: LibraryDescription, settings: StreamSettings
 ) -> tuple[TaskChoice, ...]:
-    """Return the choices that settings mean.
+    """Return the choices of the settings.
 
     Returns:
-        At least one choice, one for each task and its parameters. They are sorted by
-        task: the order of names in the settings does not change the draws.
+        At least one choice. No two have the same task and parameters. They are sorted,
+        so that the order of names in the settings does not change the draws.
 
     Raises:
         SettingError: A name is unknown, a weight is not positive, or nothing is left.
@@ -181,10 +192,10 @@ def build_selection(
     weights = settings.task_weights
     params = settings.task_params
     known = [*library.tasks, MIXTURE]
-    left_out = set(_matching("exclude_tasks", settings.exclude_tasks, known))
-    names = set(_chosen_names(library, settings)) - left_out
-    for field, given in (("task_weights", weights), ("task_params", params)):
-        for name in given:
+    excluded = set(_matching("exclude_tasks", settings.exclude_tasks, known))
+    names = set(_chosen_names(library, settings)) - excluded
+    for field, by_task in (("task_weights", weights), ("task_params", params)):
+        for name in by_task:
             if name not in known:
                 raise unknown_task(field, name, known)
             if name not in names:
@@ -192,14 +203,14 @@ def build_selection(
     choices: list[TaskChoice] = []
     for name in sorted(names):
         weight = float(weights.get(name, 1.0))
-        own = params.get(name, {})
+        task_params = params.get(name, {})
         if not (weight > 0 and math.isfinite(weight)):
-            place = f"task_weights.{name}"
-            raise SettingError(f"a weight must be above 0, found {weight!r}", place)
+            field = f"task_weights.{name}"
+            raise SettingError(f"a weight must be above 0, found {weight!r}", field)
         if name == MIXTURE:
-            choices += _mixture_choices(library, weight, own, left_out)
+            choices += _mixture_choices(library, weight, task_params, excluded)
         else:
-            choices.append(TaskChoice(name, weight, dict(own)))
+            choices.append(TaskChoice(name, weight, dict(task_params)))
     if not choices:
         raise SettingError(
             "nothing is left to sample; choose a task or exclude fewer", "tasks"

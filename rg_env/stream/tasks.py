@@ -33,7 +33,11 @@ from rg_env.stream.completion_scores import Result
 from rg_env.stream.curriculum import Count, Feedback, LevelChange
 from rg_env.stream.difficulty import LevelSetting, level_setting
 from rg_env.stream.draws import Stream, prepare_stream
-from rg_env.stream.evaluation_items import evaluation_specs, items_digest, load_preset
+from rg_env.stream.evaluation_items import (
+    evaluation_attempts,
+    items_digest,
+    load_preset,
+)
 from rg_env.stream.item import Item, ItemMaker
 from rg_env.stream.prefetch import (
     LOOKAHEAD,
@@ -49,15 +53,15 @@ from rg_env.workers.worker_pool import WorkerPool, default_pool_size, run_blocki
 logger = logging.getLogger(__name__)
 
 
-class _Place(msgspec.Struct):
+class _PositionState(msgspec.Struct):
     position: Count
 
 
 class Tasks:
     """An infinite iterator of items; its arguments correspond to settings.
 
-    No process is started before the first item. The object can be pickled together with
-    its position, and it can be used by several threads.
+    No process is started before the first item. The object can be pickled, with its
+    position, and used by several threads.
 
     Args:
         tasks: Names or patterns, such as `*_sorting`; none means all.
@@ -65,22 +69,23 @@ class Tasks:
             "curriculum", a level in [0, 1] or a range of two; or a mapping of these by
             name or pattern of a task.
         seed: Seed of the stream, in [0, 2**63); the same seed gives the same items.
-        weights: Task to weight, above 0; 1.0 where not given.
-        params: Task to dataset parameters of the library.
+        weights: Weight of a task, above 0, by task; 1.0 by default.
+        params: Dataset parameters of a task, by task.
         categories: Categories whose tasks are used in addition.
         exclude: Names or patterns of tasks to leave out.
         choice: "weighted", "adaptive" (by the reward variance of groups) or "in_turn".
         target_accuracy: Mean score that levels of "curriculum" aim at, in [0, 1].
         shard: Number of this instance, from 0, and number of instances that share the
             stream; no item is in two shards.
-        system_prompt: System prompt of the items, or a list of them, of which the seed
-            of an item chooses one; None for the built-in one.
-        answer_format: The marks of an answer: "tags" (`<answer>`) or "boxed".
+        system_prompt: System prompt of the items, or a list from which the seed of an
+            item chooses one; None for the built-in one.
+        answer_format: How a completion marks its answer: "tags" (`<answer>`) or
+            "boxed".
         partial_credit: Whether scores below 1 count; if not, they are 0 for levels too.
         task_modules: Names or paths of modules that register tasks of your own.
 
     Attributes:
-        failures: Draws that gave no item and were skipped, by task.
+        failures: Number of draws that gave no item and were skipped, by task.
         task_modules: The argument with absolute paths; `Item.from_json` needs it.
 
     Raises:
@@ -145,7 +150,7 @@ class Tasks:
 
     @property
     def _lock(self) -> threading.RLock:
-        """The lock of this process: a fork could leave that of its parent taken."""
+        """The lock of this process; after a fork, the parent's may stay taken."""
         return self._locks.setdefault(os.getpid(), threading.RLock())
 
     @property
@@ -182,16 +187,16 @@ class Tasks:
     def ahead(self, number: int = LOOKAHEAD) -> Generator[Item, None, None]:
         """Yield the items of `next`, for a trainer that should not wait for them.
 
-        All workers but one, which scores, make up to `number` items ahead, each once,
-        unless results decide which come next. If workers are lost, an item is tried
-        again for some minutes; otherwise this raises like `next`. Draw in no other way
+        All workers but one, which scores, make up to `number` items ahead, or one if
+        results decide which come next. If workers are lost, an item is tried again for
+        some minutes; otherwise this raises like `next`. Take items in no other way
         meanwhile.
 
         Example:
             with contextlib.closing(tasks.ahead()) as items:
                 item = next(items)
         """
-        stream = self._prepared()
+        stream = self._get_stream()
         pool = shared_pool(self.task_modules)
         items = PrefetchedItems(
             stream,
@@ -217,11 +222,11 @@ class Tasks:
 
         Draws are counted from 0. Threads have their items made at the same time.
         """
-        stream = self._prepared()
+        stream = self._get_stream()
         draw = stream.draw(position)
-        return self._made(draw.task, stream.attempts(draw))
+        return self._make(draw.task, stream.attempts(draw))
 
-    def _made(self, task: str, attempts: Iterable[Item]) -> Item | None:
+    def _make(self, task: str, attempts: Iterable[Item]) -> Item | None:
         make = functools.partial(self._maker.make, task=task, attempts=attempts)
         return run_blocking(make, shared_pool(self.task_modules))
 
@@ -244,25 +249,24 @@ class Tasks:
         level: float | None = None,
         preset: str | None = None,
     ) -> list[Item]:
-        """Return some items of each task as `evaluate` has; raises like `next`.
+        """Return evaluation items of each task, as `evaluate` has; raises like `next`.
 
-        Their `digest` is logged.
-
-        With a preset, `rg-easy` or `rg-hard`, they are the published items instead, 50
-        of each task that it has, and the other arguments are not used.
+        With a preset, `rg-easy` or `rg-hard`, they are the published items, 50 of each
+        task that it has, and the other arguments are not used. Their `digest` is
+        logged.
         """
-        stream = self._prepared()
+        stream = self._get_stream()
         if preset is None:
-            wanted = evaluation_specs(
+            wanted = evaluation_attempts(
                 stream, stream.choices, samples_per_task, seed, level
             )
         else:
             wanted = load_preset(preset).items(stream.task_names, stream.build_item)
         names = [attempts[0].task for attempts in wanted]
         with ThreadPoolExecutor() as threads:  # keeps all workers busy
-            items = list(filter(None, threads.map(self._made, names, wanted)))
-        text = "%d evaluation items with digest %s"
-        logger.info(text, len(items), self.digest(items))
+            items = list(filter(None, threads.map(self._make, names, wanted)))
+        digest = self.digest(items)
+        logger.info("%d evaluation items with digest %s", len(items), digest)
         return items
 
     def digest(self, items: Iterable[Item]) -> str:
@@ -271,12 +275,12 @@ class Tasks:
         The same digest means the same questions in the same order, scored by the same
         version of the library; prompts and sampling may differ.
         """
-        self._prepared()
+        self._get_stream()
         return items_digest(items, self._library.release)
 
     # -- the stream --------------------------------------------------------------------
 
-    def _prepared(self) -> Stream:
+    def _get_stream(self) -> Stream:
         with self._lock:
             if self._stream is None:
                 try:
@@ -284,10 +288,9 @@ class Tasks:
                         self._prepare, shared_pool(self.task_modules)
                     )
                 except SettingError as error:
-                    # The argument for `task_params` is called `params`, and so on.
-                    field = error.field.removeprefix("task_")
-                    if field == "exclude_tasks":
-                        field = "exclude"
+                    # The arguments for `task_params` and `exclude_tasks` are called
+                    # `params` and `exclude`, and so on.
+                    field = error.field.removeprefix("task_").removesuffix("_tasks")
                     raise SettingError(error.reason, field) from error
             return self._stream
 
@@ -308,7 +311,7 @@ class Tasks:
 
     def categories(self) -> dict[str, str]:
         """Return the category of each chosen task, by task; raises as `next`."""
-        names = self._prepared().task_names
+        names = self._get_stream().task_names
         return {task: self._library.tasks[task].category for task in names}
 
     @property
@@ -325,10 +328,10 @@ class Tasks:
 
         Args:
             item: An item of this stream, also of another shard or from its JSON.
-            results: Those of all its completions; None is ignored.
+            results: The results of all its completions; None is ignored.
 
         Returns:
-            The change of the task's level, if it has changed.
+            The change of the task's level, None if it has not changed.
 
         Raises:
             ValueError: The item is of another stream, or a result is outside [0, 1].
@@ -337,16 +340,16 @@ class Tasks:
             values = [r.value if isinstance(r, Result) else r for r in results]
             scored = [value for value in values if value is not None]
             is_ours = item.seed in self._settings.seeds_at(item.index)
-            is_taken = is_ours and all(0 <= value <= 1 for value in scored)
+            is_valid = is_ours and all(0 <= value <= 1 for value in scored)
         except (AttributeError, TypeError):
-            is_taken = False
-        if not is_taken:
+            is_valid = False
+        if not is_valid:
             expected = "an item of this stream and its results, in [0, 1] or None"
             raise ValueError(f"feedback: {unexpected((item, results), expected)}")
         if not scored:
             return None
-        if self.follows_results:  # else the result is only kept
-            self._prepared()
+        if self.follows_results:  # otherwise the results are only recorded
+            self._get_stream()
         with self._lock:
             return self._feedback.take(
                 item.task,
@@ -356,20 +359,20 @@ class Tasks:
             )
 
     def levels(self) -> dict[str, float]:
-        """Return the levels that follow results, of the tasks that have results."""
+        """Return the level of each task whose level has followed results."""
         with self._lock:
             return dict(self._feedback.curriculum)
 
     # -- its state ---------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the place in the stream, levels, weights and results."""
+        """Return the position in the stream, levels, weights and results."""
         with self._lock:
             return {"position": self._position, **self._feedback.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state; an invalid one raises ValueError, with no change."""
-        position = msgspec.convert(state, _Place).position
+        position = msgspec.convert(state, _PositionState).position
         with self._lock:
             self._feedback.load_state_dict(state)
             self._position = position
@@ -380,13 +383,15 @@ class Tasks:
         return vars(self) | {"_feedback": feedback, "_stream": None, "_locks": {}}
 
 
-def _check_types(given: Mapping[str, Any]) -> None:
-    """Raise `SettingError` for an argument of `Tasks` that has another type."""
+def _check_types(arguments: Mapping[str, Any]) -> None:
+    """Raise `SettingError` for an argument of `Tasks` that has a wrong type."""
     hints = typing.get_type_hints(Tasks.__init__)
-    for name in (name for name in hints if name not in ("levels", "return")):
-        for value in given[name] if name == "tasks" else [given[name]]:
+    del hints["levels"], hints["return"]
+    for name, hint in hints.items():
+        values = arguments[name] if name == "tasks" else [arguments[name]]
+        for value in values:
             try:
-                msgspec.convert(value, hints[name])
+                msgspec.convert(value, hint)
             except msgspec.ValidationError as error:
-                expected = inspect.formatannotation(hints[name])
+                expected = inspect.formatannotation(hint)
                 raise not_allowed(name, value, expected) from error

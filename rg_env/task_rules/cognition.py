@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from rg_env.task_rules.algorithmic.words import anagrams
-from rg_env.task_rules.faster_functions import init_that
+from rg_env.task_rules.faster_functions import dataset_init
 from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.reading.lists import repetition_guard
 from rg_env.task_rules.rules import (
@@ -20,23 +21,16 @@ from rg_env.task_rules.rules import (
     LibraryScore,
     ScorerFix,
     TaskRules,
-    seldom,
+    downsample,
 )
 
 # -- color_cube_rotation ---------------------------------------------------------------
 
 # "The bottom is now at the top" is half a turn, either forward or to the side. The two
-# turns bring different sides to the front and to the right.
-
+# turns leave different sides at the front and at the right.
 
 SIDES = ("top", "bottom", "front", "back", "left", "right")
-_CYCLES = {
-    "front": "front bottom back top",
-    "back": "back bottom front top",
-    "left": "left bottom right top",
-    "right": "right bottom left top",
-}
-_HALF_TURNS = (("front", "front"), ("left", "left"))
+_OPPOSITES = {"front": "back", "back": "front", "left": "right", "right": "left"}
 
 Cube = tuple[str, ...]
 """The color of each side, in the order of `SIDES`."""
@@ -45,20 +39,27 @@ Cube = tuple[str, ...]
 def _turned(cube: Cube, side: str) -> Cube:
     """Return the cube after the quarter turn that brings a side to the top."""
     colors = dict(zip(SIDES, cube, strict=True))
-    one, two, three, top = _CYCLES[side].split()
-    moved = {top: one, one: two, two: three, three: top}
-    return tuple(colors[moved.get(place, place)] for place in SIDES)
+    # Each of these sides takes the color of the next one.
+    cycle = ("top", side, "bottom", _OPPOSITES[side])
+    sources = dict(zip(cycle, cycle[1:] + cycle[:1], strict=True))
+    return tuple(colors[sources.get(target, target)] for target in SIDES)
 
 
-def _turns_either_way(entry: Entry) -> bool:
+def _possible_cubes(cube: Cube, side: str) -> list[Cube]:
+    """Return the cubes that may result when a side is brought to the top."""
+    if side == "bottom":
+        return [_turned(_turned(cube, half), half) for half in ("front", "left")]
+    return [_turned(cube, side)]
+
+
+def _has_several_answers(entry: Entry) -> bool:
     """Return whether the side in question may have several colors after all turns."""
     metadata = entry["metadata"]
-    cubes = {tuple(metadata["initial_state"][place] for place in SIDES)}
-    for brought in metadata["rotations"]:
-        ways = _HALF_TURNS if brought == "bottom" else ((brought,),)
-        cubes = {functools.reduce(_turned, way, cube) for cube in cubes for way in ways}
-    asked = SIDES.index(metadata["target_side"])
-    return len({cube[asked] for cube in cubes}) > 1
+    cubes = {tuple(metadata["initial_state"][side] for side in SIDES)}
+    for side in metadata["rotations"]:
+        cubes = {turned for cube in cubes for turned in _possible_cubes(cube, side)}
+    target = SIDES.index(metadata["target_side"])
+    return len({cube[target] for cube in cubes}) > 1
 
 
 COLOR_CUBE_ROTATION = TaskRules(
@@ -66,13 +67,13 @@ COLOR_CUBE_ROTATION = TaskRules(
     item_checks=(
         ItemCheck(
             "answer depends on the direction of a half turn, which is not given",
-            _turns_either_way,
+            _has_several_answers,
         ),
     ),
 )
 
 
-# -- figlet_fonts ----------------------------------------------------------------------
+# -- figlet_font -----------------------------------------------------------------------
 
 
 @functools.cache
@@ -92,19 +93,19 @@ def _fill(library: Mapping[str, Any], dataset: Any, config: Any) -> None:
     ]
 
 
-_ALIKE = re.compile(
+_LOOKALIKES = re.compile(
     "b_m__200 .*[BCDEFGKLMNO]|runic .*[QUVXZ]|smisome1 .*[DO]|stencil2 .*[CI]", re.I
 )
 """Matches a font and a word with a letter that looks like another letter in it."""
 
-FIGLET_FONTS = TaskRules(
+FIGLET_FONT = TaskRules(
     "figlet_font",
     fix=one_answer(),
     item_checks=(
         ItemCheck(
             "word has a letter that looks like another",
             lambda entry: bool(
-                _ALIKE.match(f"{entry['metadata']['font']} {entry['answer']}")
+                _LOOKALIKES.match(f"{entry['metadata']['font']} {entry['answer']}")
             ),
         ),
     ),
@@ -113,7 +114,7 @@ FIGLET_FONTS = TaskRules(
             module="reasoning_gym.cognition.figlet_fonts",
             name="FigletFontDataset.__init__",
             digest="e632e55cd4484594",
-            make=init_that(_fill),
+            make=dataset_init(_fill),
         ),
     ),
 )
@@ -122,19 +123,19 @@ FIGLET_FONTS = TaskRules(
 # -- modulo_grid -----------------------------------------------------------------------
 
 
-def is_filled_by_one_sign(entry: Entry) -> bool:
-    """Return whether the commoner sign of a grid is right in all blanks."""
+def _holds_majority_sign(entry: Entry) -> bool:
+    """Return whether the majority sign of a grid is right in all blanks."""
     grid: str = entry["question"].partition("\n\n")[2]
-    common = max("✅❌", key=grid.count)
-    return bool(grid.replace("❔", common).strip() == entry["answer"].strip())
+    majority = max("✅❌", key=grid.count)
+    return bool(grid.replace("❔", majority).strip() == entry["answer"].strip())
 
 
 MODULO_GRID = TaskRules(
     "modulo_grid",
     item_checks=(
-        seldom(
-            "blanks all hold the commoner sign of the grid",
-            is_filled_by_one_sign,
+        downsample(
+            "blanks all hold the majority sign of the grid",
+            _holds_majority_sign,
             one_in=6,  # 90 of 100 at the defaults, with one blank in a grid
         ),
     ),
@@ -148,7 +149,7 @@ MODULO_GRID = TaskRules(
             5: {"max_holes": 100},
         },
         "level 1 asks for a target of at most 0, and the task wants 1; and with so few"
-        " holes the commoner sign in all of them is right in up to 57 of 100 items",
+        " holes the majority sign in all of them is right in up to 57 of 100 items",
     ),
 )
 
@@ -164,15 +165,17 @@ MODULO_GRID = TaskRules(
 # every rectangle with this corner in turn, in each connected part of the grid. A set of
 # cells is an integer with one bit for each cell, row after row.
 
-# Most rectangles tried in one part. If the number is unique, 100 steps prove it in all
-# but 1 of 300 grids; a part that needs more than 300 nearly always has several numbers.
+# Most states of the search in a part. If the number is unique, 100 steps prove it in
+# all but 1 of 300 grids; a part that needs more than 300 nearly always has several.
 MAX_STEPS = 300
 
+# Translations to the bits of cells that are drawn at least once, and drawn twice.
 _ONCE = str.maketrans(" #█", "011")
 _TWICE = str.maketrans(" #█", "001")
 
 
 def _bits(cells: int) -> Iterator[int]:
+    """Yield the index of each cell of a set, the lowest first."""
     while cells:
         lowest = cells & -cells
         yield lowest.bit_length() - 1
@@ -200,29 +203,37 @@ def _outlines(cells: int, stride: int, column: int) -> Iterator[int]:
         stride: Bits from one row to the next; the last bit of a row is never set.
         column: The cells of the first column.
     """
-    first = (cells & -cells).bit_length() - 1
-    cells >>= first
-    row = cells & ~(cells + 1)  # cells beside the first one, without a gap
+    first = next(_bits(cells))
+    cells >>= first  # the first cell is bit 0
+    row = cells & ~(cells + 1)  # the cells to the right of the first one up to a gap
     gaps = column & ~cells
-    side = column & ((gaps & -gaps) - 1)
-    corners = [right for right in _bits(row & cells >> stride) if right]
-    for below in _bits(side & cells & cells >> 1):
-        for right in corners if below else ():
-            edge = (2 << right) - 1
-            upright = column & ((2 << below) - 1)
-            outline = edge | edge << below | upright | upright << right
-            if not outline & ~cells:
-                yield outline << first
+    side = column & ((gaps & -gaps) - 1)  # the cells below the first one up to a gap
+    # A corner at the right has a cell below it, and a corner below one to its right.
+    corners_right = row & cells >> stride & ~1
+    corners_below = side & cells >> 1 & ~1
+    for below, right in itertools.product(_bits(corners_below), _bits(corners_right)):
+        edge = (2 << right) - 1
+        upright = column & ((2 << below) - 1)
+        outline = edge | edge << below | upright | upright << right
+        if not outline & ~cells:
+            yield outline << first
 
 
 def _shows_one_count(once: int, twice: int, stride: int, column: int) -> bool:
-    """Return whether all ways to draw a part use the same number of rectangles."""
+    """Return whether all ways to draw a part use the same number of rectangles.
+
+    Args:
+        once: The cells that are drawn at least once.
+        twice: The cells of them that are drawn twice.
+        stride: As of `_outlines`.
+        column: As of `_outlines`.
+    """
     counts = set[int]()
-    waiting = [(once, twice, 0)]
+    states = [(once, twice, 0)]
     for _ in range(MAX_STEPS):
-        if not waiting:
+        if not states:
             return True
-        once, twice, count = waiting.pop()
+        once, twice, count = states.pop()
         if not once:
             counts.add(count)
             if len(counts) > 1:
@@ -230,7 +241,7 @@ def _shows_one_count(once: int, twice: int, stride: int, column: int) -> bool:
             continue
         for outline in _outlines(once, stride, column):
             rest = once & ~outline | twice & outline
-            waiting.append((rest, twice & ~outline, count + 1))
+            states.append((rest, twice & ~outline, count + 1))
     return False
 
 
@@ -257,7 +268,7 @@ RECTANGLE_COUNT = TaskRules(
     fix=one_answer(partial_credit=False),
     item_checks=(
         ItemCheck(
-            "grid can be drawn, or may be, with another number of rectangles",
+            "grid may be drawn with another number of rectangles",
             lambda entry: may_show_another_count(entry["metadata"]["puzzle"]),
         ),
     ),
@@ -266,14 +277,14 @@ RECTANGLE_COUNT = TaskRules(
 
 # -- rubiks_cube -----------------------------------------------------------------------
 
-# The library gives an example solution only for cubes of size 3. The moves of a
-# scramble in reverse undo it. The scorer drops moves that begin with a number, so a
-# turn of the second layer, `2R`, is written `Rw R'`.
+# The library gives an example solution only for cubes of size 3. The inverse moves of a
+# scramble in reverse order undo it. The scorer drops moves that begin with a number, so
+# a turn of the second layer, `2R`, is written `Rw R'`.
 
 _NUMBERED = re.compile(r"(?<!\S)([12])([LRUDBF])(w?)('?)(?!\S)")
 
 
-def _without_number(move: re.Match[str]) -> str:
+def _unnumbered_move(move: re.Match[str]) -> str:
     """Write a turn of the first or second layer without a leading number."""
     number, face, wide, prime = move.groups()
     if number == "1":
@@ -283,17 +294,17 @@ def _without_number(move: re.Match[str]) -> str:
     return both if wide else f"{both} {face}{back}"
 
 
-def _without_numbers(answer: str, entry: Entry) -> str:
-    return _NUMBERED.sub(_without_number, answer)
+def _unnumbered_moves(answer: str, entry: Entry) -> str:
+    return _NUMBERED.sub(_unnumbered_move, answer)
 
 
-# The scorer drops moves that begin with a number, such as `2R`.
-_REPEATED = re.compile(r"(?<!\S)[^\d\s]+(\d*)(?!\S)")
+# The repeat count of each move that the scorer does not drop.
+_REPEATS = re.compile(r"(?<!\S)[^\d\s]+(\d*)(?!\S)")
 _PLAIN_TURNS = re.compile(r"(?:[LRUDBF]w?'? ?)*")
 _TURN = re.compile(r"(?:[LRDUBF]w?|[XYZMES])'?[0-9]{0,2}")
 
 
-def _every_turn(answer: str, entry: Entry, library: LibraryScore) -> float:
+def _score_turns(answer: str, entry: Entry, library: LibraryScore) -> float:
     return library(answer) if all(map(_TURN.fullmatch, answer.split())) else 0.0
 
 
@@ -307,24 +318,24 @@ def unscramble(moves: str) -> str | None:
         "Lw' Uw U' R'"
     """
     undone = [f"{move}'".replace("''", "") for move in reversed(moves.split())]
-    text = _NUMBERED.sub(_without_number, " ".join(undone))
+    text = _NUMBERED.sub(_unnumbered_move, " ".join(undone))
     return text if _PLAIN_TURNS.fullmatch(text) else None
 
 
-def _of_cube(entry: Entry) -> str | None:
+def _solution(entry: Entry) -> str | None:
     metadata = entry["metadata"]
-    solved: str | None = metadata.get("example_correct_answer")
-    return unscramble(metadata["scramble_moves"]) if solved == "" else solved
+    example: str | None = metadata.get("example_correct_answer")
+    return unscramble(metadata["scramble_moves"]) if example == "" else example
 
 
 RUBIKS_CUBE = TaskRules(
     "rubiks_cube",
     # The scorer turns the cube a million times for R1000000, and lists the moves.
-    guard=repetition_guard(_REPEATED.findall, 2_000),
-    notation=_without_numbers,
+    guard=repetition_guard(_REPEATS.findall, 2_000),
+    notation=_unnumbered_moves,
     fix=ScorerFix(
         fault="Ignores numbers that stand alone and turns like `2R` and `U2'`.",
-        score=_every_turn,
+        score=_score_turns,
     ),
     level_repair=LevelRepair(
         {level: {"cube_size": 5} for level in (3, 4)},
@@ -332,5 +343,5 @@ RUBIKS_CUBE = TaskRules(
         " the scorer drops moves that begin with a number; level 4 asks for 7, and the"
         " task takes 6 at most",
     ),
-    solution=_of_cube,
+    solution=_solution,
 )

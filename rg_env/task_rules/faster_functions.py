@@ -1,7 +1,7 @@
 """Replaces functions of the library by faster ones with equal results.
 
-A function is replaced only if its source is the text that ours was compared with. Under
-any other version, the library's slower function stays.
+A function is replaced only if its source is the text that ours was compared with. With
+any other version of the library, its slower function stays.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rg_env.task_rules.rules import FasterFunction
 
 
 class JsonLines(Sequence[Any]):
-    """A sequence over lines of JSON; each line is decoded when it is sampled."""
+    """A sequence over lines of JSON; a line is decoded each time it is read."""
 
     def __init__(self, lines: Iterable[bytes]) -> None:
         self._lines = list(lines)
@@ -26,28 +26,28 @@ class JsonLines(Sequence[Any]):
     def __len__(self) -> int:
         return len(self._lines)
 
-    def __getitem__(self, place: Any) -> Any:
-        return msgspec.json.decode(self._lines[place])
+    def __getitem__(self, index: Any) -> Any:
+        return msgspec.json.decode(self._lines[index])
 
 
-def init_that(
+def dataset_init(
     fill: Callable[[Mapping[str, Any], Any, Any], None],
 ) -> Callable[[Any], Callable[[Any, Any], None]]:
-    """Return a function that makes a dataset's `__init__` from the library's own.
+    """Return the `make` of a `FasterFunction` for the `__init__` of a dataset.
 
-    This `__init__` calls that of the base class, which versions of the library choose
-    differently, then `fill` with the names of the library's module, the dataset and its
-    config.
+    The faster `__init__` calls that of the base class, whichever class that is in the
+    installed version, and then `fill` with the names of the library's module, the
+    dataset and its config.
     """
 
-    def make(own: Any) -> Callable[[Any, Any], None]:
+    def make(original: Any) -> Callable[[Any, Any], None]:
         def init(dataset: Any, config: Any) -> None:
-            library = own.__globals__
-            own_cls = library[own.__qualname__.partition(".")[0]]
-            super(own_cls, dataset).__init__(
+            names = original.__globals__
+            dataset_class = names[original.__qualname__.partition(".")[0]]
+            super(dataset_class, dataset).__init__(
                 config=config, seed=config.seed, size=config.size
             )
-            fill(library, dataset, config)
+            fill(names, dataset, config)
 
         return init
 
@@ -71,16 +71,16 @@ def replace(functions: Iterable[FasterFunction]) -> list[str]:
     """
     replaced = []
     for function in functions:
-        holder, _, name = function.name.rpartition(".")
+        class_name, _, name = function.name.rpartition(".")
         try:
-            place = pkgutil.resolve_name(f"{function.module}:{holder}")
-            own = getattr(place, name)
+            owner = pkgutil.resolve_name(f"{function.module}:{class_name}")
+            original = getattr(owner, name)
         except (ImportError, AttributeError):
             continue
-        if source_digest(own) != function.digest:
+        if source_digest(original) != function.digest:
             continue
-        faster = function.make(own)
-        is_static = isinstance(inspect.getattr_static(place, name), staticmethod)
-        setattr(place, name, staticmethod(faster) if is_static else faster)
+        faster = function.make(original)
+        is_static = isinstance(inspect.getattr_static(owner, name), staticmethod)
+        setattr(owner, name, staticmethod(faster) if is_static else faster)
         replaced.append(f"{function.module}.{function.name}")
     return replaced

@@ -7,8 +7,8 @@ import re
 from rg_env.task_rules.reading.numbers import is_rounded
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
-ASKED_DECIMALS = 3
-_EXACT = {
+REQUIRED_DECIMALS = 3
+_EXACT_KEYS = {
     "angle_measure": "angle_ABC_degrees",
     "incircle_radius": "incircle_radius_approx",
     "orthocenter": "orthocenter_approx",
@@ -21,7 +21,7 @@ _SHAPES = {
 }
 
 
-def _one_value(answer: str, entry: Entry, library: LibraryScore) -> float:
+def _score_value(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score a point, an angle with an optional degree sign, or a length.
 
     A value that is correct to three decimals, as the question asks, is right. The
@@ -29,13 +29,13 @@ def _one_value(answer: str, entry: Entry, library: LibraryScore) -> float:
     """
     kind = entry["metadata"]["task_type"]
     text = answer.strip()
-    is_shaped = _SHAPES[kind].fullmatch(text)
-    exact = entry["metadata"][_EXACT[kind]]
-    exact = exact if kind == "orthocenter" else [exact]
-    pairs = zip(re.findall(_NUMBER, text), exact, strict=False)
-    if is_shaped and all(is_rounded(*pair, ASKED_DECIMALS) for pair in pairs):
-        return 1.0
-    return library(answer) if is_shaped else 0.0
+    if not _SHAPES[kind].fullmatch(text):
+        return 0.0
+    exact = entry["metadata"][_EXACT_KEYS[kind]]
+    values = exact if kind == "orthocenter" else [exact]
+    pairs = zip(re.findall(_NUMBER, text), values, strict=True)
+    is_right = all(is_rounded(written, x, REQUIRED_DECIMALS) for written, x in pairs)
+    return 1.0 if is_right else library(answer)
 
 
 ADVANCED_GEOMETRY = TaskRules(
@@ -45,6 +45,6 @@ ADVANCED_GEOMETRY = TaskRules(
             "Ignores the text behind two numbers of a point; an angle with the"
             " three decimals that are asked for scores 0.05."
         ),
-        score=_one_value,
+        score=_score_value,
     ),
 )

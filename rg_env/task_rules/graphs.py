@@ -16,19 +16,17 @@ _COUPLE = re.compile(
 )
 
 
-def is_parent_in_law(story: str, one: str, other: str) -> bool:
-    """Return whether one person is a parent of the other person's spouse."""
-    couples = [
-        (couple[1], couple[2], set(re.findall(r"\w+", couple[3] or "")))
-        for couple in _COUPLE.finditer(story)
-    ]
+def is_parent_in_law(story: str, person: str, other: str) -> bool:
+    """Return whether a person is a parent of the spouse of another person."""
+    couples = _COUPLE.findall(story)
     spouses = {a: b for a, b, _ in couples} | {b: a for a, b, _ in couples}
     return any(
-        one in (a, b) and spouses.get(other) in children for a, b, children in couples
+        person in (a, b) and spouses.get(other) in re.findall(r"\w+", children)
+        for a, b, children in couples
     )
 
 
-def _is_told_as_child(entry: Entry) -> bool:
+def _calls_child_a_parent_in_law(entry: Entry) -> bool:
     people = entry["metadata"]
     return entry["answer"].endswith("-in-law") and not is_parent_in_law(
         entry["question"], people["person1"], people["person2"]
@@ -37,14 +35,17 @@ def _is_told_as_child(entry: Entry) -> bool:
 
 _NEUTRAL = "Atlas Jayden Kai Logan Nova Phoenix Rain River Sage Sky Winter Zion"
 NEUTRAL_NAMES = frozenset(_NEUTRAL.split())
-"""Names that the library gives to both men and women; the question tells no sex."""
+"""Names that the library gives to men and women alike, so that the story does not
+reveal the person's sex."""
 
 FAMILY_RELATIONSHIPS = TaskRules(
     "family_relationships",
     item_checks=(
-        ItemCheck("answer calls a child-in-law a parent-in-law", _is_told_as_child),
         ItemCheck(
-            "answer depends on the sex of a person with a name of both sexes",
+            "answer calls a child-in-law a parent-in-law", _calls_child_a_parent_in_law
+        ),
+        ItemCheck(
+            "answer depends on the sex of a person with a unisex name",
             lambda entry: entry["metadata"]["person1"] in NEUTRAL_NAMES,
         ),
         ItemCheck(
@@ -57,78 +58,81 @@ FAMILY_RELATIONSHIPS = TaskRules(
 
 # -- quantum_lock ----------------------------------------------------------------------
 
-# The question says that every press toggles the light. The library does not count
-# presses without effect.
-
-_PRESSES = re.compile(r"\b[A-Ca-c]+\b|->|→")
 _BUTTONS = re.compile(r"\b[A-Ca-c]+\b")
+_BUTTONS_AND_ARROWS = re.compile(rf"{_BUTTONS.pattern}|->|→")
 
 
-def _only_presses(answer: str, entry: Entry, library: LibraryScore) -> float:
+def _score_presses(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score a list of buttons with nothing but filler words beside them.
 
-    The library also reads letters of filler words, such as the B of `boxed`, and skips
-    a press without effect, although the question says that it toggles the light.
+    The library skips a press without effect, and also reads letters of filler words,
+    such as the B of `boxed`.
     """
-    if not is_filler_beside(_PRESSES, answer):
+    if not is_filler_beside(_BUTTONS_AND_ARROWS, answer):
         return 0.0
-    pressed = " ".join(_BUTTONS.findall(answer))
-    return float(library(pressed) == 1.0 or _opens(pressed, entry["metadata"]))
+    presses = "".join(_BUTTONS.findall(answer)).upper()
+    return float(library(presses) == 1.0 or _opens(presses, entry["metadata"]))
 
 
 _OTHER_LIGHT = {"red": "green", "green": "red"}
-# The search for a shorter solution stops at this number of states.
+# At this number of states, the search for a shorter solution ends without one.
 MAX_STATES = 2_000
 
 
-def _pressed(value: int, light: str, button: Mapping[str, Any]) -> int:
+def _value_after(value: int, light: str, button: Mapping[str, Any]) -> int:
     if button["active_state"] not in (light, "any"):
         return value
-    by: int = button["value"]
+    operand: int = button["value"]
     if button["type"] == "multiply":
-        return value * by
-    return value + by if button["type"] == "add" else value - by
+        return value * operand
+    return value + operand if button["type"] == "add" else value - operand
 
 
-def _opens(pressed: str, metadata: Mapping[str, Any]) -> bool:
-    """Return whether presses open the lock and are as few as the known solution."""
-    names = pressed.upper().split()
+def _opens(presses: str, metadata: Mapping[str, Any]) -> bool:
+    """Return whether presses open the lock and are as few as the known solution.
+
+    Every press toggles the light, as the question says.
+    """
     buttons = {button["name"]: button for button in metadata["buttons"]}
-    most = len(metadata.get("solution_path", ()))
-    if len(names) > most or not buttons.keys() >= set(names):
+    max_presses = len(metadata.get("solution_path", ()))
+    if len(presses) > max_presses or not buttons.keys() >= set(presses):
         return False
     value = metadata["initial_value"]
     light = metadata["initial_state"]
-    for name in names:
-        value = _pressed(value, light, buttons[name])
+    for name in presses:
+        value = _value_after(value, light, buttons[name])
         light = _OTHER_LIGHT[light]
-    return bool(names) and value == metadata["target_value"]
+    return bool(presses) and value == metadata["target_value"]
 
 
-def is_reached_sooner(
-    start: tuple[int, str], target: int, buttons: Sequence[Mapping[str, Any]], than: int
+def has_shorter_solution(
+    start: tuple[int, str],
+    target: int,
+    buttons: Sequence[Mapping[str, Any]],
+    presses: int,
 ) -> bool:
-    """Return whether fewer presses than `than` lead to a number.
+    """Return whether fewer presses lead to a number, by a breadth-first search.
 
     Args:
         start: The number and the light at the start.
         target: The number to reach.
         buttons: `type`, `value` and `active_state` (the light that it needs) of each.
-        than: The number of presses of the known solution.
+        presses: The number of presses of the known solution.
     """
-    seen = newest = {start}
-    for _ in range(than - 1):
+    seen = {start}
+    frontier = {start}
+    for _ in range(presses - 1):
         reached = {
-            (_pressed(value, light, button), _OTHER_LIGHT[light])
-            for value, light in newest
+            (_value_after(value, light, button), _OTHER_LIGHT[light])
+            for value, light in frontier
             for button in buttons
         }
         if any(value == target for value, _ in reached):
             return True
-        newest = reached - seen
-        seen = seen | reached
-        if not newest or len(seen) > MAX_STATES:
-            return False
+        frontier = reached - seen
+        seen |= reached
+        if len(seen) > MAX_STATES:
+            break
     return False
 
 
@@ -136,7 +140,7 @@ def _is_not_the_shortest(entry: Entry) -> bool:
     lock = entry["metadata"]
     start = (lock["initial_value"], lock["initial_state"])
     presses = len(lock["solution_path"])
-    return is_reached_sooner(start, lock["target_value"], lock["buttons"], than=presses)
+    return has_shorter_solution(start, lock["target_value"], lock["buttons"], presses)
 
 
 QUANTUM_LOCK = TaskRules(
@@ -145,11 +149,12 @@ QUANTUM_LOCK = TaskRules(
         fault="Ignores everything but the letters A to C, even a second answer;"
         " ignores presses without effect, although they toggle the light; gives 0.5"
         " to any number of unnecessary presses.",
-        score=_only_presses,
+        score=_score_presses,
     ),
     item_checks=(
         ItemCheck(
-            "answer is not the shortest if, as it says, every press toggles the light",
+            "answer is not the shortest if every press toggles the light, as its"
+            " question says",
             _is_not_the_shortest,
         ),
     ),

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from rg_env.task_rules.rules import Entry, ItemCheck, TaskRules
 
-_LISTS = re.compile(r"^(?:In|(Out))put.*: (\[.*\])$", re.MULTILINE)
+_LISTS = re.compile(r"^(In|Out)put.*: (\[.*\])$", re.MULTILINE)
 
 
 def _results(numbers: list[int]) -> Iterator[list[int]]:
@@ -22,21 +22,20 @@ def _results(numbers: list[int]) -> Iterator[list[int]]:
     yield from ([numbers.count(5)], [int(5 in numbers)])
 
 
-def _leaves_a_number_open(entry: Entry) -> bool:
+def _leaves_parameter_open(entry: Entry) -> bool:
     """Return whether the rules that fit all examples disagree about the answer."""
     lists = _LISTS.findall(f"{entry['question']}\nOutput: {entry['answer']}")
-    given, wanted = (
-        [json.loads(text) for of, text in lists if of == side] for side in ("", "Out")
-    )
-    outputs = zip(*map(_results, given), strict=True)
-    fits = [[*m] == wanted for m in outputs if [*m[:-1]] == wanted[:-1]]
-    return any(fits) and not all(fits)
+    inputs = [json.loads(text) for side, text in lists if side == "In"]
+    *outputs, right = [json.loads(text) for side, text in lists if side == "Out"]
+    by_rule = zip(*map(_results, inputs), strict=True)
+    verdicts = {last == right for *fitted, last in by_rule if fitted == outputs}
+    return len(verdicts) > 1
 
 
 LIST_FUNCTIONS = TaskRules(
     "list_functions",
     item_checks=(
-        ItemCheck("examples leave a number of the rule open", _leaves_a_number_open),
+        ItemCheck("examples leave a number of the rule open", _leaves_parameter_open),
     ),
     fixed_level="the library has no curriculum and no parameter for it",
     is_rebuilt=True,

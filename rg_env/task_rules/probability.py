@@ -18,7 +18,7 @@ from rg_env.task_rules.rules import (
 _LARGE_EXPONENT = re.compile(r"[eE][-+]?[\d_]{4}")
 
 
-def _large_exponent(answer: str, gold: str | None) -> str | None:
+def _why_not(answer: str, gold: str | None) -> str | None:
     """Return why an answer is rejected: `Fraction("1e9999999")` computes the power."""
     is_large = _LARGE_EXPONENT.search(answer.replace(",", ""))  # as the library does
     return "an exponent of more than 3 digits" if is_large else None
@@ -29,8 +29,8 @@ _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,40})?)\s*\\?(?:%|percent)")
 
 def _as_probability(answer: str, entry: Entry) -> str:
     """Write `12.5%` as `0.125`."""
-    percents = _PERCENT.fullmatch(answer)
-    return f"{Decimal(percents[1]) / 100:f}" if percents else answer
+    percentage = _PERCENT.fullmatch(answer)
+    return f"{Decimal(percentage[1]) / 100:f}" if percentage else answer
 
 
 _PROBABILITY = re.compile(
@@ -38,11 +38,11 @@ _PROBABILITY = re.compile(
     r"|\+?\d{1,12}\s*/\s*\d{1,12}"
 )
 
-TOLERANCE = Fraction(1, 10_000)
-"""The library's absolute tolerance."""
+ABSOLUTE_TOLERANCE = Fraction(1, 10_000)
+"""The library's tolerance."""
 
-NEARLY_EXACT = Fraction(1, 20)
-"""A relative tolerance, because the absolute one makes 0 right."""
+RELATIVE_TOLERANCE = Fraction(1, 20)
+"""For small probabilities, because the absolute tolerance makes 0 right."""
 
 
 def _is_rounded(text: str, value: Fraction, exact: Fraction) -> bool:
@@ -50,20 +50,20 @@ def _is_rounded(text: str, value: Fraction, exact: Fraction) -> bool:
     if "/" in text:
         return False
     mantissa, _, exponent = text.lower().partition("e")
-    places = len(mantissa.partition(".")[2]) - int(exponent or 0)
-    unit = Fraction(10) ** -places
+    decimals = len(mantissa.partition(".")[2]) - int(exponent or 0)
+    unit = Fraction(10) ** -decimals
     return abs(value - exact) <= unit / 2
 
 
-def _exactly(entry: Entry) -> Fraction:
+def _exact_probability(entry: Entry) -> Fraction:
     """Return the exact probability; the gold answer has only ten digits."""
     if exact := entry["metadata"].get("rational"):
         return Fraction(exact["numerator"], exact["denominator"])
     return Fraction(entry["answer"])
 
 
-def _probability(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score the right probability, exact or rounded to the places that are written.
+def _score_probability(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score the right probability, exact or rounded to the decimals that it has.
 
     The library's tolerance makes 0 right for small probabilities, and its credit for a
     common prefix makes `0` and `0.` nearly always right.
@@ -76,23 +76,25 @@ def _probability(answer: str, entry: Entry, library: LibraryScore) -> float:
         gold = Fraction(entry["answer"])
     except (ValueError, ZeroDivisionError):
         return 0.0
-    exact = _exactly(entry)
-    is_near = abs(number - gold) <= min(TOLERANCE, gold * NEARLY_EXACT)
-    is_rounded = is_near and _is_rounded(text, number, exact)
-    return float(is_rounded or number in (gold, exact))
+    exact = _exact_probability(entry)
+    if number in (gold, exact):
+        return 1.0
+    tolerance = min(ABSOLUTE_TOLERANCE, gold * RELATIVE_TOLERANCE)
+    is_near = abs(number - gold) <= tolerance
+    return float(is_near and _is_rounded(text, number, exact))
 
 
 COIN_FLIP = TaskRules(
     "coin_flip",
     # The scorer converts an answer to a Fraction, which computes 10**exponent.
-    guard=Guard(_large_exponent),
+    guard=Guard(_why_not),
     notation=_as_probability,
     fix=ScorerFix(
         fault=(
             "Compares only as many characters as the shorter number has: 0 mostly gets"
             " 1.0, and a number that is off by 1 % scores 0.9."
         ),
-        score=_probability,
+        score=_score_probability,
     ),
     level_repair=LevelRepair(
         {level: {"max_trials": 5} for level in (0, 1)},

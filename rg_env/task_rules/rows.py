@@ -10,7 +10,7 @@ from collections import Counter
 from itertools import pairwise
 
 from rg_env.task_rules.arc import shows_no_rule
-from rg_env.task_rules.one_rule import CONTAINED, one_answer
+from rg_env.task_rules.one_rule import CONTAINMENT_FIX, one_answer
 from rg_env.task_rules.reading import lists
 from rg_env.task_rules.reading.antiderivatives import integration_rules
 from rg_env.task_rules.reading.numbers import as_fraction, as_number, exact_value
@@ -21,8 +21,8 @@ from rg_env.task_rules.rules import (
     ItemCheck,
     LevelRepair,
     TaskRules,
-    seldom,
-    seldom_answered,
+    downsample,
+    downsample_answer,
 )
 
 ROWS = (
@@ -33,7 +33,7 @@ ROWS = (
     TaskRules(
         "binary_matrix",
         guard=lists.literal_guard(r"[0-9\s]*"),
-        notation=lists.grid_of(lists.WHOLE_CELL),
+        notation=lists.grid_notation(lists.INTEGER_CELL),
     ),
     TaskRules(
         "caesar_cipher",
@@ -78,7 +78,7 @@ ROWS = (
                     != int(entry["answer"])
                 ),
             ),
-            seldom_answered("1", one_in=2),  # 1 is right in 27 to 50 of 100
+            downsample_answer("1", one_in=2),  # 1 is right in 27 to 50 of 100
         ),
     ),
     TaskRules(
@@ -98,7 +98,7 @@ ROWS = (
         "palindrome_partitioning",
         notation=as_json,
         item_checks=(
-            seldom(
+            downsample(
                 "only partition is into letters",
                 lambda entry: len(entry["metadata"]["solution"]) == 1,
                 one_in=2,  # 30 of 100 at 0.0
@@ -108,7 +108,7 @@ ROWS = (
     TaskRules(
         "rotate_matrix",
         item_checks=(
-            seldom(
+            downsample(
                 "rotation is by whole turns",
                 lambda entry: entry["answer"] in entry["question"],  # 36 of 100 at 1.0
                 one_in=4,
@@ -118,19 +118,19 @@ ROWS = (
     TaskRules(
         "rotten_oranges",
         # -1 is right in 38 of 100 at the defaults, 70 at 1.0.
-        item_checks=(seldom_answered("-1", one_in=5),),
+        item_checks=(downsample_answer("-1", one_in=5),),
     ),
     TaskRules("sentence_reordering", fix=one_answer()),
     TaskRules(
         "spiral_matrix",
         guard=lists.literal_guard(r"[0-9\s]*"),
-        notation=lists.list_of(lists.WHOLE, " ".join),
+        notation=lists.list_notation(lists.INTEGER, " ".join),
     ),
     TaskRules(
         "string_insertion",
         guard=lists.literal_guard(r"[A-Z]*"),
         item_checks=(
-            seldom(
+            downsample(
                 "string has no place for an insertion",
                 lambda entry: bool(entry["answer"] == entry["metadata"]["string"]),
                 one_in=50,  # 92 of 100 at the defaults
@@ -144,18 +144,20 @@ ROWS = (
                 "rules remove the middle one of an even number of characters",
                 lambda entry: any(
                     "remove the middle" in entry["question"]
-                    and len(text) in range(16, len(text) + 1, 2)
-                    and text[at - 1] != text[at]
-                    and text[:at] + text[at + 1 :] in entry["metadata"]["states"]
+                    and len(text) >= 16
+                    and len(text) % 2 == 0
+                    and text[middle - 1] != text[middle]
+                    and text[:middle] + text[middle + 1 :]
+                    in entry["metadata"]["states"]
                     for text in entry["metadata"]["states"]
-                    for at in [len(text) // 2]
+                    for middle in [len(text) // 2]
                 ),
             ),
             ItemCheck(
                 "rules delete the last of two characters after both were replaced",
                 lambda entry: ("cb", "aa") in pairwise(entry["metadata"]["states"]),
             ),
-            seldom(
+            downsample(
                 "string is not changed by any rule",
                 lambda entry: bool(entry["answer"] == entry["metadata"]["string"]),
                 one_in=4,  # 34 to 48 of 100 at the defaults
@@ -164,13 +166,13 @@ ROWS = (
     ),
     TaskRules(
         "string_splitting",
-        fix=one_answer(partial_credit=False, passed_over="a b c x y z"),  # `A: 0, B: 1`
+        fix=one_answer(partial_credit=False, ignored="a b c x y z"),  # `A: 0, B: 1`
     ),
     TaskRules(
         "word_sequence_reversal",
-        fix=one_answer(partial_credit=False, any_case=False),
+        fix=one_answer(partial_credit=False, ignore_case=False),
     ),
-    TaskRules("word_sorting", fix=one_answer(any_case=False)),
+    TaskRules("word_sorting", fix=one_answer(ignore_case=False)),
     # -- arc ---------------------------------------------------------------------------
     TaskRules(
         "rearc",
@@ -199,22 +201,22 @@ ROWS = (
             ),
         ),
     ),
-    TaskRules("chain_sum", notation=as_number, fix=CONTAINED),
+    TaskRules("chain_sum", notation=as_number, fix=CONTAINMENT_FIX),
     TaskRules("decimal_chain_sum", notation=as_number),
     TaskRules("fraction_simplification", notation=as_fraction, fix=one_answer()),
     TaskRules(
         "leg_counting",
         notation=as_number,
         # The library counts the five arms of a starfish as legs.
-        other_readings=lambda entry: [
-            {**entry, "answer": str(int(entry["answer"]) - 5 * number)}
-            for number in [entry["metadata"]["animals"].get("starfish", 0)]
+        other_interpretations=lambda entry: [
+            {**entry, "answer": str(int(entry["answer"]) - 5 * starfish)}
+            for starfish in [entry["metadata"]["animals"].get("starfish", 0)]
         ],
     ),
     TaskRules(
         "power_function",
         # -2^4 is 16 for the library, and -16 by the usual precedence.
-        other_readings=lambda entry: (
+        other_interpretations=lambda entry: (
             [{**entry, "answer": f"-{entry['answer'].lstrip('-')}"}]
             if entry["metadata"]["base"] < 0
             else []
@@ -223,9 +225,9 @@ ROWS = (
     TaskRules("prime_factorization", fix=one_answer(partial_credit=False)),
     TaskRules(
         "products",
-        fix=CONTAINED,
+        fix=CONTAINMENT_FIX,
         item_checks=(
-            seldom(
+            downsample(
                 "answer is one of its factors",
                 lambda entry: (
                     entry["answer"] in entry["metadata"]["expression"].split(" * ")
@@ -250,7 +252,7 @@ ROWS = (
     TaskRules(
         "number_sequence",
         item_checks=(
-            seldom(
+            downsample(
                 "next number is one of the last two",
                 lambda entry: (
                     entry["metadata"]["sequence"][-1]
@@ -261,12 +263,12 @@ ROWS = (
         ),
     ),
     # -- games -------------------------------------------------------------------------
-    TaskRules("emoji_mystery", fix=one_answer(any_case=False, has_punctuation=True)),
+    TaskRules("emoji_mystery", fix=one_answer(ignore_case=False, has_punctuation=True)),
     TaskRules("kakurasu", fix=one_answer(any_number=True)),
     TaskRules(
         "maze",
         # The shortest path has 5 steps in 42 of 100 at the defaults.
-        item_checks=(seldom_answered("5", one_in=2),),
+        item_checks=(downsample_answer("5", one_in=2),),
     ),
     TaskRules(
         "mini_sudoku",
@@ -292,16 +294,16 @@ ROWS = (
             " that 10 is right in 53 of 100 items",
         ),
     ),
-    TaskRules("path_star", notation=lists.list_of(lists.WHOLE, " ".join)),
+    TaskRules("path_star", notation=lists.list_notation(lists.INTEGER, " ".join)),
     TaskRules(
         "shortest_path",
-        notation=lists.list_of(
+        notation=lists.list_notation(
             re.compile("up|down|left|right|infeasible", re.IGNORECASE),
             " ".join,
             written=lambda step: step[0].lower(),
         ),
         # 38 of 100 at the defaults.
-        item_checks=(seldom_answered("infeasible", one_in=3),),
+        item_checks=(downsample_answer("infeasible", one_in=3),),
         level_repair=LevelRepair(
             {level: {"p_blocked": 0.3} for level in range(4)},
             "with the default's two blocked cells in five there is no path in 51 to 72"
@@ -320,12 +322,12 @@ ROWS = (
     # -- logic -------------------------------------------------------------------------
     TaskRules(
         "knights_knaves",
-        fix=one_answer(partial_credit=False, passed_over="is a an and"),
+        fix=one_answer(partial_credit=False, ignored="is a an and"),
     ),
     TaskRules(
         "self_reference",
         # 35 to 53 of 100 have 2 at every level.
-        item_checks=(seldom_answered("2", one_in=2),),
+        item_checks=(downsample_answer("2", one_in=2),),
         fixed_level="its generator takes the difficulty and does not use it",
     ),
     # -- the mixture: an entry has the rules of the task that made it ------------------

@@ -34,13 +34,13 @@ Entry = Mapping[str, Any]
 """An entry of the library with `question`, `answer` and `metadata`."""
 
 LibraryScore = Callable[[str], float]
-"""The library's own score of an answer to the same entry, in [0, 1]; may raise."""
+"""The library's score of an answer to the same entry, in [0, 1]; may raise."""
 
 FixedScore = Callable[[str, Entry, LibraryScore], float]
 """(answer, entry, the library's scorer) to the corrected score in [0, 1]."""
 
 # Many scorers of the library give this to a wrong answer that they can parse.
-READABLE = 0.01
+READABLE_SCORE = 0.01
 
 # The highest score of a wrong answer.
 MAX_FOR_A_WRONG_ANSWER = 0.5
@@ -62,10 +62,10 @@ class Guard:
     """Rejects answers that must not reach the library's scorer.
 
     Nine scorers execute the text of an answer, and a few characters make several others
-    run for hours. A rejected answer scores 0; the library would give it at most its
-    floor, or would have to run it. The other scorers take about linear time for 20,000
-    characters, so their tasks need no guard. Not covered: the time of `sympy.simplify`
-    for an ordinary wrong integral.
+    run for hours. A rejected answer scores 0; the library would have to run it, or give
+    it at most the score of any wrong answer. The other scorers take about linear time
+    for 20,000 characters, so their tasks need no guard. Not covered: the time of
+    `sympy.simplify` for an ordinary wrong integral.
 
     Attributes:
         why_not: (answer, gold answer or None) to the reason of a rejection, None if the
@@ -98,20 +98,20 @@ class ScorerFix:
 class ItemCheck:
     """Finds faulty entries of a task, which are not sampled.
 
-    The reference answer is wrong, not the only one or unknowable (docs/reward_audits.md
-    counts these entries), or the question gives it away. A check is cheap beside the
-    generation of an entry, needs only the entry, and reports a fault only if it is
-    certain.
+    The reference answer is wrong, not the only right one or unknowable
+    (docs/reward_audits.md counts these entries), or the question gives it away. A check
+    takes less time than the generation of an entry, needs only the entry, and reports a
+    fault only if it is certain.
 
     Attributes:
         fault: The fault, as the end of a sentence that begins with "its".
         is_faulty: Returns whether an entry has the fault; may raise LookupError,
             TypeError, ValueError or AttributeError for an entry of another shape.
-        always: Whether the check is made even if the library's items are wanted
+        always: Whether the check is made even if the library's items are to be used
             unchanged, because the entry varies from process to process or has no
             answer.
-        answer_stands: Whether the reference answer is right and the only one. Such an
-            entry is not sampled because a trivial baseline scores on it; a published
+        answer_stands: Whether the reference answer is right, and no other one is. Such
+            an entry is not sampled because a trivial baseline scores on it; a published
             evaluation uses it.
     """
 
@@ -124,7 +124,7 @@ class ItemCheck:
 # Some correct answers are too common, such as "no path". Their items are downsampled
 # until a constant answer scores at most 0.25 above chance, at the defaults of a task
 # and at every step of its scale. Some stay, because a model would learn that a missing
-# answer is never right. The question alone decides whether an entry is kept.
+# answer is never right. Only the question decides whether an entry is kept.
 
 
 def _is_kept(entry: Entry, one_in: int) -> bool:
@@ -133,7 +133,9 @@ def _is_kept(entry: Entry, one_in: int) -> bool:
     return int.from_bytes(hashed, "big") % one_in == 0
 
 
-def seldom(fault: str, is_common: Callable[[Entry], bool], one_in: int) -> ItemCheck:
+def downsample(
+    fault: str, is_common: Callable[[Entry], bool], one_in: int
+) -> ItemCheck:
     """Return the check that keeps one in `one_in` of the common entries."""
     return ItemCheck(
         fault,
@@ -142,13 +144,13 @@ def seldom(fault: str, is_common: Callable[[Entry], bool], one_in: int) -> ItemC
     )
 
 
-def seldom_answered(answer: str, one_in: int) -> ItemCheck:
+def downsample_answer(answer: str, one_in: int) -> ItemCheck:
     """Return the check that keeps one in `one_in` of the entries with an answer.
 
     Example:
-        `seldom_answered("No", one_in=2)` drops every second entry with the answer `No`.
+        `downsample_answer("No", one_in=2)` drops half of the entries with that answer.
     """
-    return seldom(
+    return downsample(
         "answer is too common, and was sampled often enough",
         lambda entry: bool(entry["answer"] == answer),
         one_in,
@@ -177,7 +179,7 @@ class FasterFunction:
         name: The name of the function, with its class if it has one, e.g.
             "KnightSwapLogic.solve_swap".
         digest: The `source_digest` of the replaced function.
-        make: Returns the faster function, given the library's own.
+        make: From the library's function to the faster one.
     """
 
     module: str
@@ -203,8 +205,8 @@ class TaskRules:
             leaves it out.
         fixed_level: The reason why the level does not change the items.
         is_rebuilt: Whether an entry depends on more than `dataset.seed + index`. The
-            datasets of all other tasks are kept, and only their seed is set, which is
-            cheaper; a test compares both ways.
+            datasets of all other tasks are kept, and only their seed is set, which
+            takes less time; a test compares both ways.
         kept_on_class: An attribute that the datasets keep on their class, so that a new
             dataset of another level overwrites the data of all others.
         faster: The functions of the library that are replaced.
@@ -212,8 +214,8 @@ class TaskRules:
             the library's metadata is wrong.
         solution: Entry to an answer that scores 1.0 (None if there is none), if the
             reference answer may score less.
-        other_readings: Entry to the entries that the library would have made from other
-            interpretations of the question. Their answers are right, too.
+        other_interpretations: Entry to the entries that the library would have made
+            from other interpretations of the question. Their answers are right, too.
     """
 
     task: str
@@ -230,4 +232,4 @@ class TaskRules:
     faster: tuple[FasterFunction, ...] = ()
     corrected_metadata: Callable[[Entry], Mapping[str, Any]] | None = None
     solution: Callable[[Entry], str | None] | None = None
-    other_readings: Callable[[Entry], Iterable[Entry]] | None = None
+    other_interpretations: Callable[[Entry], Iterable[Entry]] | None = None

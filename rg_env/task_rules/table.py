@@ -37,7 +37,7 @@ def _modules() -> Iterator[ModuleType]:
         yield from map(importlib.import_module, names) if names else [outer]
 
 
-def _collected() -> dict[str, TaskRules]:
+def _collect_rules() -> dict[str, TaskRules]:
     table: dict[str, TaskRules] = {}
     values = (value for module in _modules() for value in vars(module).values())
     for rules in (*ROWS, *(value for value in values if isinstance(value, TaskRules))):
@@ -47,14 +47,13 @@ def _collected() -> dict[str, TaskRules]:
     return table
 
 
-TABLE: dict[str, TaskRules] = _collected()
+TABLE: dict[str, TaskRules] = _collect_rules()
 """Task to its rules; not every task has a row. A worker adds a user's own tasks."""
-
 
 NO_RULES = TaskRules("")
 
 RENAMED = {"number_sequences": "number_sequence", "syllogisms": "syllogism"}
-"""Task of the multilingual version to the one with its rules."""
+"""Name of a task in the library's multilingual version to its usual name."""
 
 
 def rules_of(task: str) -> TaskRules:
@@ -70,13 +69,13 @@ def source_task(task: str, entry: Entry) -> str:
     return task
 
 
-EVALUATED = tuple(
+ANSWER_RUNNING_TASKS = tuple(
     task for task, rules in TABLE.items() if rules.guard and rules.guard.evaluates
 )
 """Tasks with a scorer that runs the text of an answer."""
 
-RUNNING = (
-    *EVALUATED,
+CODE_RUNNING_TASKS = (
+    *ANSWER_RUNNING_TASKS,
     *(task for task, rules in TABLE.items() if rules.fix and rules.fix.runs_programs),
 )
 """Tasks with a scorer that runs an answer, or a program on the answer."""
@@ -93,9 +92,9 @@ def fault_of(
 ) -> str | None:
     """Return the fault of an entry, None if no check finds one.
 
-    A check finds nothing in an entry of another version's shape. If `checked` is false,
-    only the checks with `always` are made. If `published` is true, an entry with a
-    right reference answer has no fault.
+    No check finds a fault in an entry of another shape, as of another version of the
+    library. If `checked` is false, only the checks with `always` are made. If
+    `published` is true, an entry with a right reference answer has no fault.
     """
     for check in rules_of(task).item_checks:
         if not (checked or check.always) or (published and check.answer_stands):
@@ -122,11 +121,11 @@ def solution(task: str, entry: Entry) -> str | None:
 
 def interpretations(task: str, entry: Entry) -> list[Entry]:
     """Return an entry, and one for each other answer that its question admits."""
-    read = rules_of(task).other_readings
+    others = rules_of(task).other_interpretations
     entries = [entry]
     # An entry of another version of the library may have another shape.
     with contextlib.suppress(AttributeError, LookupError, TypeError, ValueError):
-        for other in read(entry) if read else ():
+        for other in others(entry) if others else ():
             if other["answer"] not in ("", *(known["answer"] for known in entries)):
                 entries.append(other)
     return entries

@@ -3,14 +3,17 @@
     PoolError
     ├── DeadlineExceededError  the job used up its CPU time; its worker was killed
     ├── WorkerDiedError        the job ended two workers, or made them send an invalid
-    │                          answer
-    ├── JobError               the job raised; the worker lives on
+    │                          reply
+    ├── RemoteError            an exception in another process, as text
+    │   ├── JobError           the job raised it
+    │   └── PreloadError       preloading failed; this is a WorkerLostError, too
     ├── WorkerLostError        workers were killed, hung or could not be started
-    │   └── PreloadError       preloading failed
     └── PoolClosedError        the pool was closed before the call was done
 
-The first three are caused by the job, the others by the machine. A caller that scores
-model text may count the first two against the text, never the others.
+DeadlineExceededError, WorkerDiedError and JobError are caused by the job, the others by
+the machine. A caller that scores model text may count the first two against the text,
+never the others. KilledError and NotStartedError are no PoolErrors: the pool catches
+them and tries the call again.
 
 A deadline is CPU time, read from the kernel's clock of the worker process. So a job has
 the same time on a busy machine as on an idle one, and a worker cannot forge it. A
@@ -45,18 +48,18 @@ from rg_env.workers.wire import (
 )
 from rg_env.workers.worker_program import MAX_DETAIL_CHARS, MAX_MESSAGE_CHARS
 
-# A fork and repeated imports take 20 ms of CPU time. After so many groups, that is a
-# twentieth of the whole time of a group.
+# A new worker costs 20 ms of CPU time, for the fork and for repeated imports. Spread
+# over this number of groups, that is 5 % of the time of a group.
 MAX_UNTRUSTED_CALLS = 24
 # CPU time between the arrival of a call and the beginning of its job.
 PREPARING_LIMIT_S = 30.0
-# A worker that has not read its call by then hangs.
+# A worker that has not read its call after this time hangs.
 SEND_LIMIT_S = 60.0
 MIN_WALL_LIMIT_S = 60.0
 # Wall time for each second of a deadline. It ends a worker that sleeps, but not one
 # that gets a twentieth of a core on a busy machine.
 WALL_LIMIT_FACTOR = 20.0
-# The shortest time between two reads of the clock.
+# The shortest time between two reads of a worker's CPU time.
 MIN_WAIT_S = 0.01
 
 
@@ -71,43 +74,47 @@ class DeadlineExceededError(PoolError):
 
 
 class WorkerDiedError(PoolError):
-    """The job ended two workers, one after the other."""
+    """The job ended its worker, or made it send an invalid reply.
+
+    The pool then runs the call on a second worker, and raises this error if that fails
+    in the same way.
+    """
 
 
 class WorkerLostError(PoolError):
-    """No worker answered, and the job is not known to be the cause."""
+    """No worker returned a result, and the job is not known to be the cause."""
 
 
-class RaisedElsewhereError(PoolError):
-    """An exception of another process, including SystemExit and MemoryError.
+class RemoteError(PoolError):
+    """An exception in another process, perhaps a SystemExit or a MemoryError.
 
-    It has only text of bounded length: class name, message and traceback. No object of
-    a job is rebuilt in the caller's process.
+    It has only text of bounded length: class name, message and traceback (`detail`). No
+    object of a job is rebuilt in the caller's process.
     """
 
-    def __init__(self, kind: str, message: str, detail: str = "") -> None:
-        super().__init__(kind, message, detail)
-        self.kind = kind
+    def __init__(self, class_name: str, message: str, detail: str = "") -> None:
+        super().__init__(class_name, message, detail)
+        self.class_name = class_name
         self.message = message
         self.detail = detail
 
     def __str__(self) -> str:
-        return ": ".join(filter(None, (self.kind, self.message)))
+        return ": ".join(filter(None, (self.class_name, self.message)))
 
-    def is_a(self, *kinds: type[BaseException]) -> bool:
-        """Return whether it was an exception of exactly one of these classes."""
-        return self.kind in [kind.__name__ for kind in kinds]
-
-
-class JobError(RaisedElsewhereError):
-    """The job raised; its worker lives on."""
+    def is_a(self, cls: type[BaseException]) -> bool:
+        """Return whether it was of this class, and not of a subclass."""
+        return self.class_name == cls.__name__
 
 
-class PreloadError(RaisedElsewhereError, WorkerLostError):
+class JobError(RemoteError):
+    """The job, or the preparation of its call, raised an exception."""
+
+
+class PreloadError(RemoteError, WorkerLostError):
     """Preloading failed, so there is no worker.
 
-    If nothing was raised, `kind` is "", and `message` says that the process that starts
-    workers ended or took too long.
+    If nothing was raised, `class_name` is "", and `message` says that the process that
+    starts workers ended or took too long.
     """
 
 
@@ -116,11 +123,11 @@ class PoolClosedError(PoolError):
 
 
 class KilledError(Exception):
-    """Others ended the worker, so another one may run the call."""
+    """Something other than the job ended the worker; another may run the call."""
 
 
 class NotStartedError(Exception):
-    """The worker ended before the job began, so another one may run the call."""
+    """The worker ended before the job began; another may run the call."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,15 +135,14 @@ class CallOptions:
     """The limits of a call, and how its worker is used.
 
     Attributes:
-        max_reply_bytes: The longest answer.
-        read: Makes the result from an answer of the job's annotated type; raises
-            ValueError if the job cannot return this.
-        untrusted: Whether the job might take over its worker, which then runs only such
-            calls and is replaced after `max_untrusted_calls`.
-        max_untrusted_calls: The number of untrusted calls of a worker.
-        prepare: A pickled function that the worker calls before the job and its
-            deadline begin, to load and keep its data. It must not depend on untrusted
-            values.
+        max_reply_bytes: The greatest length of the reply.
+        read: Converts the value in the reply, which has the job's annotated return
+            type, to the result; raises ValueError if the job cannot return this value.
+        untrusted: Whether the job might take over its worker. That worker then runs
+            only untrusted calls, and is replaced after `max_untrusted_calls`.
+        max_untrusted_calls: The number of untrusted calls that one worker runs.
+        prepare: A function that the worker calls before the job and its deadline begin,
+            to load and keep its data; pickled. It must not depend on untrusted values.
         wall_limit_s: Wall time of the job; 0 for a multiple of its deadline.
     """
 
@@ -152,13 +158,18 @@ DEFAULT_OPTIONS = CallOptions()
 
 
 @functools.cache
-def _returns(job: Callable[..., Any]) -> Any:
+def _return_type(job: Callable[..., Any]) -> Any:
     """Return the annotated return type of a job."""
     return typing.get_type_hints(job).get("return", Any)
 
 
 class Call:
-    """A pickled job, its deadline, its future and the worker that runs it."""
+    """A pickled job, its deadline, its future and the worker that runs it.
+
+    Attributes:
+        affinity: Calls with the same affinity need the same data in their worker.
+        abandoned: Whether the caller no longer waits for the result.
+    """
 
     def __init__(
         self,
@@ -169,14 +180,15 @@ class Call:
     ) -> None:
         self.options = options
         self.deadline_s = deadline_s
-        self.kind = (job, options.untrusted)
+        self.affinity = (job, options.untrusted)
         self.future: Future[Any] = Future()
         self.abandoned = False
         # In the caller's thread, so that the caller gets errors of pickling.
-        order = (options.prepare, job, args, options.max_reply_bytes)
-        self.body = pickle.dumps(order, pickle.HIGHEST_PROTOCOL)
+        payload = (options.prepare, job, args, options.max_reply_bytes)
+        self.body = pickle.dumps(payload, pickle.HIGHEST_PROTOCOL)
         if len(self.body) > MAX_BODY_BYTES:
             raise ValueError(f"the call takes {len(self.body)} bytes")
+        self._job = job
         self._lock = threading.Lock()
         self._worker: Worker | None = None
 
@@ -188,11 +200,11 @@ class Call:
                 raise WorkerLostError("the caller has left")
             self._worker = worker
         try:
-            kind, body = worker.run(self)
+            reply = worker.run(self)
         finally:
             with self._lock:
                 self._worker = None
-        return self._read(kind, body)
+        return self._read(reply)
 
     def abandon(self) -> None:
         """Stop the call, because its caller no longer waits for it."""
@@ -203,14 +215,14 @@ class Call:
             if self._worker is not None:
                 self._worker.kill()
 
-    def _read(self, kind: Frame, body: bytes) -> Any:
-        """Turn an untrusted answer into a value."""
+    def _read(self, reply: Message) -> Any:
+        """Return the result in an untrusted reply, or raise its error."""
         try:
-            value = unpack(body)
-            if kind is Frame.FAILURE:
+            value = unpack(reply.body)
+            if reply.kind is Frame.FAILURE:
                 name, message, detail = msgspec.convert(value, tuple[str, str, str])
             else:
-                result = msgspec.convert(value, _returns(self.kind[0]))
+                result = msgspec.convert(value, _return_type(self._job))
                 return self.options.read(result) if self.options.read else result
         except (TypeError, ValueError) as error:
             reason = visible(str(error)[:MAX_MESSAGE_CHARS])
@@ -234,38 +246,45 @@ class Worker:
         self._clock_id = ((~pid) << 3) | 2  # as in Linux' clock_getcpuclockid()
         self._used_s = 0.0
 
-    def run(self, call: Call) -> tuple[Frame, bytes]:
-        """Run one call and return its RESULT or FAILURE."""
+    def run(self, call: Call) -> Message:
+        """Run one call and return its reply, a RESULT or a FAILURE."""
         self.calls += 1
-        number = secrets.randbits(64)
-        max_bytes = call.options.max_reply_bytes
+        call_id = secrets.randbits(64)
+        first = self._start(call, call_id)
+        if first.kind is Frame.FAILURE:
+            return first
+        options = call.options
         try:
-            self._channel.send(Frame.CALL, call.body, SEND_LIMIT_S, number=number)
-            first = self._receive(PREPARING_LIMIT_S, max_bytes)
+            reply = self._receive(
+                call.deadline_s, options.max_reply_bytes, options.wall_limit_s
+            )
+        except NoFrameError:
+            raise WorkerDiedError("the worker sent no valid frame") from None
+        except EOFError:
+            # The fork server has this socket, too, and sends a report before it closes.
+            raise KilledError("ended with its fork server") from None
+        if reply.kind is Frame.ENDED:
+            raise WorkerDiedError(f"the worker {reply.text}")
+        if reply.call_id != call_id or reply.kind not in (Frame.RESULT, Frame.FAILURE):
+            raise WorkerDiedError("the worker sent a frame that is no reply")
+        return reply
+
+    def _start(self, call: Call, call_id: int) -> Message:
+        """Send a call, and return STARTED when its job begins.
+
+        A FAILURE is returned if the call cannot be unpickled or prepared.
+        """
+        try:
+            self._channel.send(Frame.CALL, call.body, SEND_LIMIT_S, call_id)
+            first = self._receive(PREPARING_LIMIT_S, call.options.max_reply_bytes)
         except DeadlineExceededError as error:
             # The job has not begun, so it is not the cause.
             raise WorkerLostError(f"preparing the job: {error}") from None
         except (OSError, EOFError) as error:
             raise NotStartedError("the worker ended before the job began") from error
-        if first.number != number or first.kind not in (Frame.STARTED, Frame.FAILURE):
-            raise NotStartedError("the worker ended, or sent, before the job began")
-        if first.kind is Frame.FAILURE:  # the call cannot be unpickled or prepared
-            return first.kind, first.body
-        try:
-            answer = self._receive(
-                call.deadline_s, max_bytes, call.options.wall_limit_s
-            )
-        except NoFrameError:
-            raise WorkerDiedError("the worker sent no valid frame") from None
-        except EOFError:
-            # The fork server has this end, too, and sends a report before it closes.
-            raise KilledError("ended with its fork server") from None
-        if answer.kind is Frame.ENDED:
-            raise WorkerDiedError(f"the worker {answer.text}")
-        is_answer = answer.kind in (Frame.RESULT, Frame.FAILURE)
-        if answer.number != number or not is_answer:
-            raise WorkerDiedError("the worker sent a frame that answers no call")
-        return answer.kind, answer.body
+        if first.call_id != call_id or first.kind not in (Frame.STARTED, Frame.FAILURE):
+            raise NotStartedError("the worker ended or wrote before the job began")
+        return first
 
     def close(self) -> None:
         """Kill the process and close the channel."""
@@ -273,10 +292,12 @@ class Worker:
         self._channel.close()
 
     def _receive(self, cpu_s: float, max_bytes: int, wall_s: float = 0.0) -> Message:
-        """Wait for a frame until the worker has used so much more CPU time.
+        """Wait for a frame until the worker has used `cpu_s` more CPU time.
 
         Raises:
-            KilledError: Others have ended the worker.
+            DeadlineExceededError: The worker has used up this time.
+            WorkerLostError: `wall_s` have passed; 0 stands for a multiple of `cpu_s`.
+            KilledError: Something other than the job ended the worker.
         """
         wall_s = wall_s or max(MIN_WALL_LIMIT_S, WALL_LIMIT_FACTOR * cpu_s)
         end_s = time.monotonic() + wall_s

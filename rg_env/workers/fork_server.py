@@ -3,8 +3,9 @@
 A fork server that died is replaced at the next fork; its workers die with it. Its
 environment has only a few harmless variables, so no key of the run reaches a worker.
 
-A forked child of this process inherits our ends of the sockets and closes them.
-Otherwise the fork server would outlive this process until the child ends.
+A forked child of this process inherits the sockets to the fork server and its workers,
+and closes them. Otherwise the fork server would live until the child ends, even after
+this process has ended.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from rg_env.workers.call import (
     Worker,
     WorkerLostError,
 )
-from rg_env.workers.fork_server_program import COMMAND, FORK, KILL, Order
+from rg_env.workers.fork_server_program import COMMAND, FORK, KILL, Arguments
 from rg_env.workers.sandbox import hardening
 from rg_env.workers.wire import MAX_REPLY_BYTES, Channel, Frame
 from rg_env.workers.worker_program import remove_folder
@@ -46,7 +47,7 @@ MAX_REPORT_BYTES = 2**18
 SCRATCH_PREFIX = "reasoning-gym-workers-"
 _ROOT = Path(__file__).resolve().parents[2]
 _PROGRAM = "rg_env.workers.fork_server_program"
-_KEPT_VARIABLES = (
+_INHERITED_VARIABLES = (
     "PATH",
     "HOME",
     "LANG",
@@ -67,34 +68,34 @@ _SET_VARIABLES = {
     "MKL_NUM_THREADS": "1",
 }
 
-# Held while a fork would pass on an end that is not in `_ours` yet. The thread that
-# holds it may fork itself, hence an RLock.
-_opening = threading.RLock()
-_ours: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+# Held while the other end of a new socket pair is open here, because a child that is
+# forked meanwhile would keep that end. An RLock, because the holder itself may fork.
+_fork_lock = threading.RLock()
+_our_sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 
 
 def _close_in_child() -> None:
-    for end in tuple(_ours):
+    for end in tuple(_our_sockets):
         end.close()
-    _opening.release()
+    _fork_lock.release()
 
 
 os.register_at_fork(
-    before=_opening.acquire,
-    after_in_parent=_opening.release,
+    before=_fork_lock.acquire,
+    after_in_parent=_fork_lock.release,
     after_in_child=_close_in_child,
 )
 
 
 @contextlib.contextmanager
-def _new_ends() -> Iterator[tuple[socket.socket, socket.socket]]:
+def _socket_pair() -> Iterator[tuple[socket.socket, socket.socket]]:
     """Yield our end of a socket, closed after an error, and theirs, always closed."""
-    with _opening:
+    with _fork_lock:
         try:
             ours, theirs = socket.socketpair()
         except OSError as error:
             raise WorkerLostError(f"no worker could be started: {error}") from None
-        _ours.add(ours)
+        _our_sockets.add(ours)
         with theirs, contextlib.ExitStack() as undo:
             undo.callback(ours.close)
             yield ours, theirs
@@ -105,12 +106,14 @@ class ForkServer:
     """Forks workers from a process that it keeps alive.
 
     Attributes:
+        closed: Whether `close` was called.
         missing_layers: Missing layers of the sandbox to the reasons; None before the
             first worker.
     """
 
     def __init__(self, preload: Sequence[str], memory_limit_bytes: int | None) -> None:
-        self.arguments = (tuple(preload), memory_limit_bytes)
+        self._preload = preload
+        self._memory_limit_bytes = memory_limit_bytes
         self.closed = False
         self.missing_layers: Mapping[str, str] | None = None
         self._lock = threading.Lock()
@@ -134,12 +137,13 @@ class ForkServer:
                     if self._process is process:
                         self._process = None
                 process.close()
-                # If it has worked before, its orders are not the cause.
-                if not process.has_worked:
-                    raise process.failure(error) from None
+                # A process that has forked before is replaced; one that never could
+                # is at fault itself.
+                if not process.has_forked:
+                    raise process.start_error(error) from None
             else:
-                process.has_worked = True
-                self._note(missing_layers)
+                process.has_forked = True
+                self._log_missing(missing_layers)
                 return worker
 
     def close(self) -> None:
@@ -151,22 +155,29 @@ class ForkServer:
         if process is not None:
             process.close()
 
-    def _note(self, missing_layers: Mapping[str, str]) -> None:
-        """Log once which layers of the sandbox are missing."""
+    def _log_missing(self, missing_layers: Mapping[str, str]) -> None:
+        """Log, for the first worker, which layers of the sandbox are missing."""
         with self._lock:
             is_first = self.missing_layers is None
             self.missing_layers = missing_layers
-        for layer, reason in missing_layers.items() if is_first else ():
-            meaning = hardening.UNPROTECTED[layer]
-            text = "worker processes run without %s (%s): %s"
-            logger.warning(text, layer, reason, meaning)
+        if not is_first:
+            return
+        for layer, reason in missing_layers.items():
+            logger.warning(
+                "worker processes run without %s (%s): %s",
+                layer,
+                reason,
+                hardening.RISKS[layer],
+            )
 
     def _ensure_process(self) -> _ServerProcess:
         with self._lock:
             if self.closed:
                 raise PoolClosedError("the pool is closed")
             try:
-                self._process = self._process or _ServerProcess(*self.arguments)
+                self._process = self._process or _ServerProcess(
+                    self._preload, self._memory_limit_bytes
+                )
             except FileNotFoundError as error:  # no folder for temporary files
                 raise PreloadError(type(error).__name__, str(error)) from None
             except OSError as error:
@@ -178,37 +189,37 @@ class _ServerProcess:
     """One running fork server program: its process, control socket, scratch folder."""
 
     def __init__(self, preload: Sequence[str], memory_limit_bytes: int | None) -> None:
-        self.has_worked = False
+        self.has_forked = False
         self._report = b""
         self._lock = threading.Lock()
-        self._numbers = itertools.count()
-        with _new_ends() as (self._control, theirs), contextlib.ExitStack() as undo:
+        self._worker_ids = itertools.count()
+        with _socket_pair() as (self._control, theirs), contextlib.ExitStack() as undo:
             self._scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX))
             undo.callback(remove_folder, self._scratch)
-            # Its working folder is the scratch folder, so paths must be absolute.
+            # The program changes to the scratch folder, so paths must be absolute.
             paths = [str(Path(path).absolute()) for path in sys.path]
-            order = Order(
+            arguments = Arguments(
                 control_fd=theirs.fileno(),
                 sys_path=list(dict.fromkeys([*paths, str(_ROOT)])),
                 preload=list(preload),
                 scratch=str(self._scratch),
                 memory_limit_bytes=memory_limit_bytes,
             )
-            self._process = _start(order)
+            self._process = _start(arguments)
             undo.pop_all()
 
     def fork(self) -> tuple[Worker, Mapping[str, str]]:
-        """Request a worker, wait until it is ready, and return its missing layers, too.
+        """Fork a worker; return it when it is ready, with its missing layers.
 
         Raises:
             OSError, EOFError: The process is gone or stuck.
         """
-        number = next(self._numbers)
-        with _new_ends() as (ours, theirs), self._lock:
-            command = COMMAND.pack(FORK, number)
+        worker_id = next(self._worker_ids)
+        with _socket_pair() as (ours, theirs), self._lock:
+            command = COMMAND.pack(FORK, worker_id)
             socket.send_fds(self._control, [command], [theirs.fileno()])
         channel = Channel(ours)
-        kill = functools.partial(self._kill, number)
+        kill = functools.partial(self._kill, worker_id)
         try:
             ready = channel.receive(START_LIMIT_S, MAX_REPLY_BYTES)
             if ready.kind is not Frame.READY:
@@ -222,11 +233,11 @@ class _ServerProcess:
         return Worker(channel, kill, pid), missing_layers
 
     def close(self) -> None:
-        """End the process and keep its report; may be called twice, from any thread."""
+        """End the process and keep its report; idempotent, from any thread."""
         with self._lock:
             if self._control.fileno() < 0:
                 return
-            # This ends the process, and its report can still be read.
+            # The process ends when it reads this; its report can still be received.
             with contextlib.suppress(OSError):
                 self._control.shutdown(socket.SHUT_WR)
             try:
@@ -241,7 +252,7 @@ class _ServerProcess:
             self._control.close()
         remove_folder(self._scratch)
 
-    def failure(self, error: Exception) -> PreloadError | NotStartedError:
+    def start_error(self, error: Exception) -> PreloadError | NotStartedError:
         """Return the error of a closed process that never forked a worker."""
         if self._report:
             return PreloadError(*json.loads(self._report))
@@ -254,21 +265,22 @@ class _ServerProcess:
             return NotStartedError(f"{program} was ended by signal {-status} ({name})")
         return PreloadError("", f"{program} ended with status {status}")
 
-    def _kill(self, number: int) -> None:
+    def _kill(self, worker_id: int) -> None:
         """Request the kill of a worker; without a fork server it is dead already."""
         with contextlib.suppress(OSError), self._lock:
-            self._control.sendall(COMMAND.pack(KILL, number))
+            self._control.sendall(COMMAND.pack(KILL, worker_id))
 
 
-def _start(order: Order) -> subprocess.Popen[bytes]:
-    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+def _start(arguments: Arguments) -> subprocess.Popen[bytes]:
+    names = os.environ.keys() & _INHERITED_VARIABLES
+    inherited = {name: os.environ[name] for name in names}
     return subprocess.Popen(
-        [sys.executable, "-m", _PROGRAM, json.dumps(dataclasses.asdict(order))],
+        [sys.executable, "-m", _PROGRAM, json.dumps(dataclasses.asdict(arguments))],
         cwd=_ROOT,  # where `-m` finds the program
-        env=kept | _SET_VARIABLES | {"TMPDIR": order.scratch},
+        env=inherited | _SET_VARIABLES | {"TMPDIR": arguments.scratch},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        pass_fds=[order.control_fd],
+        pass_fds=[arguments.control_fd],
         start_new_session=True,
     )

@@ -1,8 +1,8 @@
 """The protocol between the pool and its workers: frames over a socket, plain values.
 
-A frame is one byte of kind, eight of a number, four of length, and the body. The number
-of a call is random, so a frame that a worker sends ahead of a call answers no call.
-Calls are pickles. Answers are JSON, which is parsed in linear time: a worker that ran
+A frame is one byte of kind, eight of the call's id, four of length, and the body. Ids
+are random, so a frame that a worker sends before it has a call is no reply to the call.
+Calls are pickles. Replies are JSON, which is parsed in linear time: a worker that ran
 hostile text may send any bytes, and the process that parses them holds the run's keys.
 They become plain values or a ValueError, and no code runs:
 
@@ -10,12 +10,12 @@ They become plain values or a ValueError, and no code runs:
     tuple                       {"tuple": [...]}, because some scorers need a tuple
     Fraction                    {"Fraction": [numerator, denominator]}
     dict with integers as keys  {"pairs": [[key, value], ...]}, also for a dict that
-                                looks like a row of this table
+                                looks encoded, such as {"tuple": 1}
     dataclass                   dict of its fields
     scalar of numpy             its value in Python
 
 Not covered: a hostile worker can still send a wrong value of the right type, which
-`CallOptions.read` of a call must detect.
+`CallOptions.read` must detect.
 
 Example:
     >>> pack({"size": (2, 3)})
@@ -32,7 +32,7 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from enum import IntEnum
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -55,7 +55,7 @@ class Frame(IntEnum):
     CALL = 2  # pool: run this
     STARTED = 3  # worker: it is prepared; the job and its deadline begin now
     RESULT = 4  # worker: the result of the job
-    FAILURE = 5  # worker: (kind, message, detail) of an exception
+    FAILURE = 5  # worker: (class name, message, traceback) of an exception
     KILLED = 6  # fork server, after the worker's last frame: others ended the worker
     ENDED = 7  # fork server, after the worker's last frame: it ended by itself
 
@@ -64,10 +64,14 @@ _KINDS = frozenset(map(int, Frame))
 
 
 class Message(NamedTuple):
-    """A received frame with the number of its call, 0 without one."""
+    """A received frame.
+
+    Attributes:
+        call_id: The id of the call that it belongs to; 0 if there is none.
+    """
 
     kind: Frame
-    number: int
+    call_id: int
     body: bytes
 
     @property
@@ -77,7 +81,7 @@ class Message(NamedTuple):
 
 
 class NoFrameError(EOFError):
-    """The other side sent no frame of an allowed size."""
+    """The other side sent bytes that are no frame, or too long a frame."""
 
 
 class Channel:
@@ -92,7 +96,7 @@ class Channel:
         kind: Frame,
         body: bytes = b"",
         timeout_s: float | None = None,
-        number: int = 0,
+        call_id: int = 0,
     ) -> None:
         """Send one frame.
 
@@ -101,7 +105,7 @@ class Channel:
             OSError: The other side is gone.
         """
         self._stream.settimeout(timeout_s)
-        self._stream.sendall(_HEADER.pack(kind, number, len(body)) + body)
+        self._stream.sendall(_HEADER.pack(kind, call_id, len(body)) + body)
 
     def receive(
         self, timeout_s: float | None = None, max_body_bytes: int = MAX_BODY_BYTES
@@ -111,18 +115,18 @@ class Channel:
         Raises:
             TimeoutError: The frame was not complete in time.
             EOFError: The other side is gone.
-            NoFrameError: The other side sent something else.
+            NoFrameError: The other side sent no frame, or one that is too long.
         """
         end_s = None if timeout_s is None else time.monotonic() + timeout_s
         self._fill(_HEADER.size, end_s)
-        kind, number, length = _HEADER.unpack_from(self._received)
+        kind, call_id, length = _HEADER.unpack_from(self._received)
         if length > max_body_bytes or kind not in _KINDS:
             raise NoFrameError("not a frame")
         size = _HEADER.size + length
         self._fill(size, end_s)
         body = bytes(memoryview(self._received)[_HEADER.size : size])
         del self._received[:size]
-        return Message(Frame(kind), number, body)
+        return Message(Frame(kind), call_id, body)
 
     def close(self) -> None:
         """Close the socket; may be called twice."""
@@ -164,10 +168,15 @@ _LEAVES = frozenset({type(None), bool, int, float, str})
 
 
 def pack(value: object) -> bytes:
-    """Return the JSON of a value; raises TypeError for a type not in the table."""
+    """Return the JSON of a value.
+
+    Raises:
+        TypeError: The value contains a type that is not in the table.
+        ValueError: A dict that is sent as pairs has too many keys.
+    """
     # msgspec would silently change values: a tuple to a list, NaN to null, an integer
     # key to text, a set or a date to something else.
-    return json.dumps(_plain(value), separators=(",", ":")).encode()
+    return json.dumps(_encode(value), separators=(",", ":")).encode()
 
 
 def unpack(body: bytes) -> Any:
@@ -176,52 +185,53 @@ def unpack(body: bytes) -> Any:
     if body.count(b"[") + body.count(b"{") > MAX_CONTAINERS:
         raise ValueError(f"more than {MAX_CONTAINERS} lists and dicts")
     try:
-        return _restored(json.loads(body, parse_int=_integer), MAX_DEPTH)
+        return _decode(json.loads(body, parse_int=_integer), MAX_DEPTH)
     # ArithmeticError: a denominator of 0.
     except (TypeError, ArithmeticError, RecursionError) as error:
         raise ValueError(f"no value of the table: {error}") from None
 
 
-def _plain(value: Any) -> Any:
+def _encode(value: Any) -> Any:
     kind = type(value)
     if kind in _LEAVES:
         return value
     if kind is list:
-        return value if _is_flat(value) else [_plain(held) for held in value]
+        return value if _is_flat(value) else [_encode(item) for item in value]
     if kind is tuple:
-        return {"tuple": _plain(list(value))}
+        return {"tuple": _encode(list(value))}
     if kind is dict:
-        is_row = len(value) == 1 and not _RESTORE.keys().isdisjoint(value)
-        if is_row or not all(type(key) is str for key in value):
-            # With the bounds of the reader, so that everything sent can be read.
-            pairs = _dict(list(value.items())).items()
-            return {"pairs": [[key, _plain(held)] for key, held in pairs]}
-        return {key: _plain(held) for key, held in value.items()}
+        looks_encoded = len(value) == 1 and not _DECODERS.keys().isdisjoint(value)
+        if looks_encoded or not all(type(key) is str for key in value):
+            # The receiver has the same bounds, so it can read everything that is sent.
+            _check_keys(value)
+            return {"pairs": [[key, _encode(item)] for key, item in value.items()]}
+        return {key: _encode(item) for key, item in value.items()}
     if kind is Fraction:
         return {"Fraction": [value.numerator, value.denominator]}
     if dataclasses.is_dataclass(value) and kind is not type:
-        return _plain(vars(value))
+        return _encode(vars(value))
     # This module does not import numpy; without it, there are no such scalars.
     numpy = sys.modules.get("numpy")
     if numpy and isinstance(value, numpy.generic):
-        return _plain(value.item())
+        return _encode(value.item())
     raise TypeError(f"{kind.__module__}.{kind.__qualname__} is not plain data")
 
 
-def _restored(value: Any, room: int) -> Any:
+def _decode(value: Any, depth_left: int) -> Any:
     kind = type(value)
     if kind in _LEAVES:
         return value
-    if not room:
+    if not depth_left:
         raise ValueError(f"nested more than {MAX_DEPTH} deep")
+    depth_left -= 1
     if kind is list:
-        return value if _is_flat(value) else [_restored(v, room - 1) for v in value]
-    restored = {key: _restored(held, room - 1) for key, held in value.items()}
-    if len(restored) == 1:
-        ((tag, held),) = restored.items()
-        if tag in _RESTORE:
-            return _RESTORE[tag](held)
-    return restored
+        return value if _is_flat(value) else [_decode(v, depth_left) for v in value]
+    decoded = {key: _decode(item, depth_left) for key, item in value.items()}
+    if len(decoded) == 1:
+        ((tag, item),) = decoded.items()
+        if tag in _DECODERS:
+            return _DECODERS[tag](item)
+    return decoded
 
 
 def _is_flat(values: list[Any]) -> bool:
@@ -235,26 +245,27 @@ def _integer(digits: str) -> int:
     return int(digits)
 
 
-def _fraction(held: list[int]) -> Fraction:
+def _fraction(terms: list[int]) -> Fraction:
     # Fraction("1e999999999") would compute forever.
-    if [type(number) for number in held] != [int, int]:
+    if [type(term) for term in terms] != [int, int]:
         raise ValueError("a Fraction is two integers")
-    return Fraction(*held)
+    return Fraction(*terms)
 
 
-def _key(key: Any) -> str | int:
-    if type(key) is str or (type(key) is int and abs(key) < MAX_KEY):
-        return key
-    raise TypeError(f"{type(key)} is not the key of plain data")
+def _check_keys(keys: Collection[Any]) -> None:
+    if len(keys) > MAX_PAIRS:
+        raise ValueError(f"more than {MAX_PAIRS} pairs")
+    for key in keys:
+        if type(key) is not str and (type(key) is not int or abs(key) >= MAX_KEY):
+            raise TypeError(f"{type(key)} is not the key of plain data")
 
 
 def _dict(pairs: list[Any]) -> dict[str | int, Any]:
-    if len(pairs) > MAX_PAIRS:
-        raise ValueError(f"more than {MAX_PAIRS} pairs")
-    return {_key(key): held for key, held in pairs}
+    _check_keys([key for key, _ in pairs])
+    return dict(pairs)
 
 
-_RESTORE: Mapping[str, Callable[[Any], Any]] = {
+_DECODERS: Mapping[str, Callable[[Any], Any]] = {
     "tuple": tuple,
     "Fraction": _fraction,
     "pairs": _dict,

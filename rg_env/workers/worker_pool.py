@@ -52,20 +52,25 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 DEFAULT_MEMORY_LIMIT_BYTES = 2 * 2**30
-# Bounds of the default number; one worker is kept free for scoring.
+# Bounds of the default number of workers; one is kept free for scoring.
 MIN_WORKERS = 2
 MAX_WORKERS = 8
-# Attempts of a call if others end its workers.
+# Attempts of a call if something other than its job ends its workers.
 MAX_ATTEMPTS = 5
-# Attempts of a call if its job ends the workers; an earlier job may have broken the
-# first one.
-MAX_OWN_ENDS = 2
+# Attempts of a call if its job ends its workers. There are two, because an earlier job
+# may have broken the first worker.
+MAX_CRASHES = 2
 JOIN_LIMIT_S = 1.0
 
 _open_pools: set[WorkerPool] = set()
 
 
-os.register_at_fork(after_in_child=lambda: [*map(WorkerPool._begin, _open_pools)])
+def _begin_in_child() -> None:
+    for pool in _open_pools:
+        pool._begin()
+
+
+os.register_at_fork(after_in_child=_begin_in_child)
 
 
 def default_pool_size() -> int:
@@ -123,7 +128,7 @@ class WorkerPool:
             _Thread(self._fork_server, self._next_call, self._note_death)
             for _ in range(self._num_workers)
         ]
-        # Last in, first out: the worker that ran last has the warmest caches.
+        # Last in, first out: the thread that worked last has the warmest caches.
         self._idle = list(self._threads)
 
     @property
@@ -132,8 +137,8 @@ class WorkerPool:
         missing = self._fork_server.missing_layers
         if missing is None:
             return ()
-        of_the_kernel = [x for x in hardening.UNPROTECTED if x not in missing]
-        return ("limits", *of_the_kernel)
+        active = [layer for layer in hardening.RISKS if layer not in missing]
+        return ("limits", *active)
 
     def submit(
         self,
@@ -160,12 +165,12 @@ class WorkerPool:
 
         Args:
             job: A function that workers can import, so not one of `__main__`.
-            *args: The arguments of the job; pickled.
+            *args: The arguments of the job. They are pickled.
             deadline_s: CPU time of the job.
-            options: Its limits, and how its worker is used.
+            options: Other limits, and how the worker is used.
 
         Raises:
-            PoolError: See call.py.
+            PoolError: The job failed, or no worker could run it; see call.py.
             ValueError: The pickled call is too long.
             pickle.PicklingError, TypeError, AttributeError: The call does not pickle.
         """
@@ -203,14 +208,14 @@ class WorkerPool:
             for call in waiting:
                 if call.future.set_running_or_notify_cancel():
                     call.future.set_exception(PoolClosedError("the pool was closed"))
-            # This comes first, because it wakes the threads that wait for a worker.
+            # Before the threads, because this wakes those that wait for a worker.
             self._fork_server.close()
             for thread in self._threads:
                 thread.close()
             _open_pools.discard(self)
 
     def _enqueue(self, call: Call) -> Call:
-        """Give the call to an idle worker, or append it to the queue."""
+        """Give the call to an idle thread, or append it to the queue."""
         with self._lock:
             if self._closed:
                 raise PoolClosedError("the pool is closed")
@@ -221,11 +226,11 @@ class WorkerPool:
         return call
 
     def _idle_for(self, call: Call) -> _Thread:
-        """Take the idle worker that ran this kind last, or else the newest."""
+        """Take the idle thread that ran a call of this affinity last, or the newest."""
         # A worker that runs all kinds of jobs would load the data of each.
-        for place in range(len(self._idle) - 1, -1, -1):
-            if self._idle[place].last_kind == call.kind:
-                return self._idle.pop(place)
+        for index in range(len(self._idle) - 1, -1, -1):
+            if self._idle[index].last_affinity == call.affinity:
+                return self._idle.pop(index)
         return self._idle.pop()
 
     def _next_call(self, thread: _Thread) -> Call | None:
@@ -236,13 +241,13 @@ class WorkerPool:
             return None
 
     def _note_death(self, how: str) -> None:
-        """Count a worker that ended during a call; log this with growing intervals."""
+        """Count a worker that ended during a call; log the 1st, 2nd, 4th, ... one."""
         with self._lock:
             self.deaths += 1
             count = self.deaths
         if should_log(count):
             logger.warning(
-                "a worker process ended: %s; its call is run again (%d so far)",
+                "a worker process ended during a call: %s (%d so far)",
                 how,
                 count,
             )
@@ -257,6 +262,9 @@ class _Thread:
     One worker process runs the untrusted calls and another one all other calls. Each is
     forked for its first call. After each call, the thread calls `next_call`; if that
     returns None, the thread waits.
+
+    Attributes:
+        last_affinity: The affinity of its last call.
     """
 
     def __init__(
@@ -265,15 +273,16 @@ class _Thread:
         next_call: Callable[[_Thread], Call | None],
         note_death: Callable[[str], None],
     ) -> None:
-        self.last_kind: tuple[Callable[..., Any], bool] | None = None
+        self.last_affinity: tuple[Callable[..., Any], bool] | None = None
         self._fork_server = fork_server
         self._next_call = next_call
         self._note_death = note_death
-        self._workers: dict[bool, Worker | None] = {}  # by whether calls are untrusted
+        # By whether calls are untrusted; None after a worker was closed.
+        self._workers: dict[bool, Worker | None] = {}
         self._inbox: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
         # A daemon, because Python joins other threads before atexit closes the pool.
         self._thread = threading.Thread(
-            target=self._live, name="worker-thread", daemon=True
+            target=self._loop, name="worker-thread", daemon=True
         )
 
     def take(self, call: Call) -> None:
@@ -289,16 +298,17 @@ class _Thread:
         if self._thread.ident not in (None, threading.get_ident()):
             self._thread.join(JOIN_LIMIT_S)
 
-    def _live(self) -> None:
+    def _loop(self) -> None:
         while (call := self._inbox.get()) is not None:
             while call is not None:
-                self.last_kind = call.kind
+                self.last_affinity = call.affinity
                 if call.future.set_running_or_notify_cancel():
-                    self._answer(call)
+                    self._complete(call)
+                    self._renew_worker(call.options)
                 # The old call, which holds the arguments of its job, is dropped.
                 call = self._next_call(self)
         for untrusted in list(self._workers):
-            self._clear(untrusted)
+            self._close_worker(untrusted)
 
     def _worker(self, untrusted: bool) -> Worker:
         worker = self._workers.get(untrusted)
@@ -306,19 +316,30 @@ class _Thread:
             worker = self._workers[untrusted] = self._fork_server.fork()
         return worker
 
-    def _clear(self, untrusted: bool) -> None:
+    def _close_worker(self, untrusted: bool) -> None:
         if (worker := self._workers.get(untrusted)) is not None:
             self._workers[untrusted] = None
             worker.close()
 
-    def _answer(self, call: Call) -> None:
-        untrusted = call.options.untrusted
+    def _renew_worker(self, options: CallOptions) -> None:
+        """Replace the worker of a call if it is closed or has run enough calls."""
+        untrusted = options.untrusted
+        worker = self._workers.get(untrusted)
+        if worker and untrusted and worker.calls >= options.max_untrusted_calls:
+            self._close_worker(untrusted)
+        if untrusted in self._workers:
+            # Ahead of the next call; if this fails, that call reports it.
+            with contextlib.suppress(NotStartedError, WorkerLostError, PoolClosedError):
+                self._worker(untrusted)
+
+    def _complete(self, call: Call) -> None:
+        """Run a call and set the result or the error of its future."""
         try:
             result = self._run(call)
         except PoolError as error:
             # An exception of the job leaves the worker intact.
             if not isinstance(error, JobError):
-                self._clear(untrusted)
+                self._close_worker(call.options.untrusted)
             # If the fork server was closed, running calls see their worker end.
             if isinstance(error, WorkerLostError) and self._fork_server.closed:
                 error = PoolClosedError("the pool was closed")
@@ -326,40 +347,30 @@ class _Thread:
             call.future.set_exception(error.with_traceback(None))
         else:
             call.future.set_result(result)
-        worker = self._workers.get(untrusted)
-        if (
-            untrusted
-            and worker is not None
-            and worker.calls >= call.options.max_untrusted_calls
-        ):
-            self._clear(untrusted)
-        if untrusted in self._workers and self._workers[untrusted] is None:
-            # Ahead of the next call; if this fails, that call reports it.
-            with contextlib.suppress(NotStartedError, WorkerLostError, PoolClosedError):
-                self._worker(untrusted)
 
     def _run(self, call: Call) -> Any:
         """Run a call; if its worker ends, run it again on another one."""
         untrusted = call.options.untrusted
-        own_ends = 0
+        crashes = 0
         for _ in range(MAX_ATTEMPTS):
             try:
                 result = call.run_on(self._worker(untrusted))
             except (NotStartedError, KilledError, WorkerDiedError) as error:
-                ended = error
+                end = error
             else:
-                # The worker may have been killed just after its answer.
+                # The worker may have been killed just after its reply.
                 if call.abandoned:
-                    self._clear(untrusted)
+                    self._close_worker(untrusted)
                 return result
-            self._clear(untrusted)
-            if call.abandoned or isinstance(ended, NotStartedError):
+            self._close_worker(untrusted)
+            if call.abandoned or isinstance(end, NotStartedError):
                 continue
-            self._note_death(str(ended))
-            own_ends += isinstance(ended, WorkerDiedError)
-            if own_ends == MAX_OWN_ENDS:
-                raise ended
-        raise WorkerLostError(f"{MAX_ATTEMPTS} workers ended, the last one: {ended}")
+            self._note_death(str(end))
+            if isinstance(end, WorkerDiedError):
+                crashes += 1
+                if crashes == MAX_CRASHES:
+                    raise end
+        raise WorkerLostError(f"{MAX_ATTEMPTS} workers ended, the last one: {end}")
 
 
 # -- callers without an event loop -----------------------------------------------------
@@ -370,11 +381,11 @@ def run_blocking(
 ) -> T:
     """Return the result of the coroutine `job(pool)`, which awaits only `pool.run`.
 
-    Callers without an event loop, and in threads with a running one, can use it.
+    It needs no event loop, and blocks a running one.
     """
 
-    async def run(*args: Any, **limits: Any) -> Any:
-        return pool.call(*args, **limits)
+    async def run(*args: Any, **kwargs: Any) -> Any:
+        return pool.call(*args, **kwargs)
 
     coroutine = job(cast(WorkerPool, SimpleNamespace(run=run)))
     try:

@@ -1,4 +1,4 @@
-"""The loop of one worker process: receive a call, run it, answer, repeat.
+"""The loop of one worker process: receive a call, run it, reply, repeat.
 
 It runs in a fork of the fork server and never returns. Any exception of a job becomes a
 FAILURE frame. The pool notices from outside if a job hangs, exits, crashes or takes all
@@ -6,7 +6,8 @@ memory. hardening.py restricts the process, and lists what that does not cover.
 
 Reset between two calls: working folder, scratch folder, environment, random numbers of
 Python and numpy, decimal context, limits on recursion and on the digits of integers,
-timers. A process with many leaked files is ended.
+timers. A process that leaks many files, grows, keeps a thread or nears its limit of CPU
+time is not reused.
 Not reset: modules, builtins, warning filters, signal handlers, standard streams (a job
 that calls exit() leaves stdin closed), C libraries.
 """
@@ -30,7 +31,7 @@ from typing import NoReturn
 
 from rg_env.workers.sandbox import syscalls
 from rg_env.workers.sandbox.hardening import MAX_CPU_S, harden
-from rg_env.workers.wire import Channel, Frame, pack
+from rg_env.workers.wire import Channel, Frame, Message, pack
 
 MAX_MESSAGE_CHARS = 2_000
 MAX_DETAIL_CHARS = 8_000
@@ -48,7 +49,7 @@ def serve(
     readable: tuple[str, ...],
     memory_limit_bytes: int | None,
 ) -> NoReturn:
-    """Answer calls until the pool closes the channel or the process is used up."""
+    """Run calls until the pool closes the channel or the process is used up."""
     # Before `harden`, because its seccomp filter denies this call.
     _die_with(server_pid)
     state = _ProcessState(folder)
@@ -56,15 +57,15 @@ def serve(
     sys.dont_write_bytecode = True
     missing_layers = harden(folder, readable, memory_limit_bytes)
     channel.send(Frame.READY, json.dumps([os.getpid(), missing_layers]).encode())
-    spent = False
-    while not spent:
+    while True:
         try:
-            _, number, body = channel.receive()
+            call = channel.receive()
         except EOFError:
             break
-        kind, reply, spent = _run(channel, number, body)
-        channel.send(kind, reply, number=number)
-        spent = spent or not state.restore()
+        kind, reply, is_used_up = _run(channel, call)
+        channel.send(kind, reply, call_id=call.call_id)
+        if is_used_up or not state.restore():
+            break
     os._exit(0)
 
 
@@ -75,17 +76,18 @@ def _die_with(server_pid: int) -> None:
         os._exit(1)
 
 
-def _run(channel: Channel, number: int, body: bytes) -> tuple[Frame, bytes, bool]:
+def _run(channel: Channel, call: Message) -> tuple[Frame, bytes, bool]:
     """Run one call, and turn an exception of its job into text.
 
     Returns:
-        The kind and body of the answer, and whether the process is used up.
+        The kind and body of the reply, and whether the process is used up.
     """
     try:
-        prepare, job, args, max_bytes = pickle.loads(body)  # noqa: S301 - made by the pool
+        payload = pickle.loads(call.body)  # noqa: S301 - made by the pool
+        prepare, job, args, max_bytes = payload
         if prepare is not None:
             prepare()
-        channel.send(Frame.STARTED, number=number)
+        channel.send(Frame.STARTED, call_id=call.call_id)
         result = pack(job(*args))
         if len(result) > max_bytes:
             raise ValueError(f"the result takes {len(result)} bytes")
@@ -96,19 +98,19 @@ def _run(channel: Channel, number: int, body: bytes) -> tuple[Frame, bytes, bool
 
 
 def describe(error: BaseException) -> tuple[str, str, str]:
-    """Return kind, message and detail of an exception, which may be hostile.
+    """Return class name, message and traceback of an exception, which may be hostile.
 
     Example:
         >>> describe(ValueError("no answer"))[:2]
         ('ValueError', 'no answer')
     """
-    kind = str(type(error).__name__)[:MAX_MESSAGE_CHARS]
+    class_name = str(type(error).__name__)[:MAX_MESSAGE_CHARS]
     try:
         message = str(error)[:MAX_MESSAGE_CHARS]
         lines = traceback.format_exception(error, limit=MAX_TRACEBACK_FRAMES)
-        return kind, message, "".join(lines)[-MAX_DETAIL_CHARS:]
+        return class_name, message, "".join(lines)[-MAX_DETAIL_CHARS:]
     except BaseException as failure:  # noqa: BLE001 - its __str__ may be the job's
-        return kind, "", f"not described: {type(failure).__name__}"
+        return class_name, "", f"not described: {type(failure).__name__}"
 
 
 # -- the reset between two calls -------------------------------------------------------
@@ -129,9 +131,9 @@ class _ProcessState:
         self._environment = dict(os.environb)
         self._recursion_limit = sys.getrecursionlimit()
         # New in Python 3.10.7.
-        self._has_digits = hasattr(sys, "set_int_max_str_digits")
-        self._digits = sys.get_int_max_str_digits() if self._has_digits else 0
-        self._decimal = decimal.getcontext().copy()
+        self._has_digit_limit = hasattr(sys, "set_int_max_str_digits")
+        self._digit_limit = sys.get_int_max_str_digits() if self._has_digit_limit else 0
+        self._decimal_context = decimal.getcontext().copy()
         self._lowest_free = _find_lowest_free()
         self.restore()
 
@@ -146,9 +148,9 @@ class _ProcessState:
         ):
             return False
         sys.setrecursionlimit(self._recursion_limit)
-        if self._has_digits:
-            sys.set_int_max_str_digits(self._digits)
-        decimal.setcontext(self._decimal.copy())
+        if self._has_digit_limit:
+            sys.set_int_max_str_digits(self._digit_limit)
+        decimal.setcontext(self._decimal_context.copy())
         for timer in _TIMERS:
             signal.setitimer(timer, 0)
         random.seed(_SEED)
@@ -157,7 +159,7 @@ class _ProcessState:
         if os.environb != self._environment:
             os.environb.clear()
             os.environb.update(self._environment)
-        # tempfile caches its folder; now it reads TMPDIR again.
+        # tempfile caches its folder; without it, TMPDIR is read again.
         tempfile.tempdir = None
         try:
             if _find_lowest_free() - self._lowest_free > _MAX_LEAKED_FILES:

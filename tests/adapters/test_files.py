@@ -108,7 +108,7 @@ def test_draws_without_an_item_are_counted(monkeypatch):
 
 @pytest.mark.processes
 def test_no_question_is_trained_on_twice_or_evaluated_on(out, monkeypatch):
-    monkeypatch.setattr(files, "REPEATS_IN_A_ROW", 100)
+    monkeypatch.setattr(files, "MAX_REPEATS_IN_A_ROW", 100)
     export = export_items(out, Tasks("gcd", params=FEW), 1000, each=4)
     train = [row["question"] for row in rows_of(out)]
     test = {row["question"] for row in rows_of(out, "test")}
@@ -189,9 +189,9 @@ def exported(folder, *lines, least=1.0, most=4, form="jsonl", **how):
     """Export lines; return the rows and what is left out."""
     sources = pytest.importorskip("rg_env.results.sources", exc_type=ImportError)
     (folder / "lines.jsonl").write_text("".join(f"{json.dumps(x)}\n" for x in lines))
-    read = sources.Sources(sources.files_of([str(folder / "lines.jsonl")]))
+    read = sources.Sources(sources.find_files([str(folder / "lines.jsonl")]))
     with files.new_export(folder / "x", "sft", form) as export:
-        samples = files.usable(read.samples(), export.left_out, **how)
+        samples = files.select_usable(read.samples(), export.left_out, **how)
         rows = files.sft_rows(samples, least, most, export.left_out)
         export.write("train", rows)
     return rows_of(folder / "x"), dict(+export.left_out)
@@ -260,7 +260,7 @@ def test_a_completion_whose_item_nothing_makes_again_has_none(tmp_path, change):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_completions_are_loaded_as_they_are_half_characters_included(
+def test_completions_are_loaded_as_they_are_lone_surrogates_included(
     tmp_path, out, form
 ):
     pytest.importorskip("datasets")

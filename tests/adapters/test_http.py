@@ -64,7 +64,7 @@ def item():
 
 
 def positions(reply):
-    return [each["position"] for each in reply["items"]]
+    return [item["position"] for item in reply["items"]]
 
 
 def row(item, text, *before, **how):
@@ -131,10 +131,10 @@ def test_items_are_those_of_the_stream_by_their_position(served):
     expected = [json.loads(next(tasks).to_json()) for _ in range(6)]
     later, first = (served.get(f"/items?start={n}&count=3") for n in (3, 0))
     found = [*first["items"], *later["items"]]
-    assert [each["item"] for each in found] == expected
+    assert [row["item"] for row in found] == expected
     assert positions(first) + positions(later) == list(range(6))
     assert (first["next"], later["next"]) == (3, 6)
-    assert all("gold" not in each for each in found)
+    assert all("gold" not in row for row in found)
 
 
 def test_values_move_the_levels_that_follow_them(start):
@@ -147,6 +147,11 @@ def test_values_move_the_levels_that_follow_them(start):
     assert levels[-1] > levels[0]
     other = Item("sudoku", {}, 1).to_json()
     assert served.post("/feedback", {"item": other, "values": [1.0]})[0] == 422
+
+
+def test_a_server_with_fixed_levels_refuses_values(served, item):
+    body = {"item": item.to_json(), "values": [1.0, 0.0]}
+    assert served.post("/feedback", body)[0] == 409
 
 
 # -- NeMo Gym --------------------------------------------------------------------------
@@ -304,7 +309,7 @@ def test_health_does_not_wait_for_busy_workers(served, item, other_pool, monkeyp
     sleep = other_pool.run(time.sleep, GUARD_S, deadline_s=GUARD_S)
     busy = asyncio.run_coroutine_threadsafe(sleep, served.loop)
     body = {"item": item.to_json(), "completions": ["<answer>1</answer>"]}
-    count = 2 * server.IN_FLIGHT
+    count = 2 * server.MAX_IN_FLIGHT
     with ThreadPoolExecutor(count) as clients:
         scores = [clients.submit(served.post, "/score", body) for _ in range(count)]
         for _ in range(20):

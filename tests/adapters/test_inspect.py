@@ -67,9 +67,9 @@ def test_each_score_is_that_of_the_library_with_answer_and_outcome(log, items):
     texts = [t.format(g) for t, g in zip([*TEXTS, TEXTS[0]], golds, strict=True)]
     wanted = [score(i, [t])[0] for i, t in zip(items, texts, strict=True)]
     found = [sample.scores["item_score"] for sample in log.samples]
-    assert [one.value for one in found] == [1.0, 0.0, 0.0, 1.0]
-    assert [(one.value, one.answer, one.explanation) for one in found] == [
-        (one.value, one.answer, one.outcome) for one in wanted
+    assert [s.value for s in found] == [1.0, 0.0, 0.0, 1.0]
+    assert [(s.value, s.answer, s.explanation) for s in found] == [
+        (result.value, result.answer, result.outcome) for result in wanted
     ]
     metrics = log.results.scores[0].metrics
     assert metrics["mean"].value == 0.5

@@ -14,7 +14,7 @@ from ray.cluster_utils import Cluster as Nodes
 
 from rg_env import Tasks
 from rg_env.adapters.ray import Cluster
-from rg_env.results.rescoring import rescored_here
+from rg_env.results.rescoring import rescore_here
 from rg_env.results.samples import Sample
 
 pytestmark = pytest.mark.processes
@@ -55,12 +55,12 @@ def test_scores_are_those_of_one_machine_though_a_node_is_killed(nodes):
     parts = [samples(40)[start : start + 12] for start in range(0, 120, 12)]
 
     async def over_nodes():
-        calls = [asyncio.ensure_future(cluster.call(rescored_here, p)) for p in parts]
+        calls = [asyncio.ensure_future(cluster.call(rescore_here, p)) for p in parts]
         await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
         nodes.remove_node(node, allow_graceful=False)
         return await asyncio.gather(*calls)
 
     try:
-        assert asyncio.run(over_nodes()) == list(map(rescored_here, parts))
+        assert asyncio.run(over_nodes()) == list(map(rescore_here, parts))
     finally:
         cluster.close()

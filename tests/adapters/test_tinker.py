@@ -21,7 +21,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from rg_env import Tasks, score
-from rg_env.adapters.tinker import ReasoningGymDatasetBuilder, WholeGroups
+from rg_env.adapters.tinker import ReasoningGymDatasetBuilder, RetryUnscored
 from rg_env.errors import NoScoreError, RunError
 
 pytestmark = pytest.mark.processes
@@ -158,19 +158,21 @@ def test_a_group_with_an_unscored_member_is_tried_again_as_a_whole():
             return await super().__call__(*given, **more)
 
     policy = Mending("<answer>-1</answer>", f"<answer>{whole.item.gold}</answer>")
-    done = rollout(group, policy, WholeGroups())
+    done = rollout(group, policy, RetryUnscored())
     assert policy.asked == 12
     assert sorted(done.get_total_rewards()) == [0.0, 0.0, 1.0, 1.0]
 
 
-@pytest.mark.parametrize(("strategy", "asked"), [(WholeGroups(1), 8), (FailFast(), 4)])
+@pytest.mark.parametrize(
+    ("strategy", "asked"), [(RetryUnscored(1), 8), (FailFast(), 4)]
+)
 def test_a_group_that_never_has_a_score_fails_and_has_no_rewards(strategy, asked):
     (group, _) = datasets()[0].get_batch(0)
     policy = Policy("<answer>1</answer>")
     with pytest.raises(NoScoreError, match="gcdd: unscored"):
         rollout(lost(group), policy, strategy)
     assert policy.asked == asked
-    assert WholeGroups().catches_group_errors  # so that the training goes on
+    assert RetryUnscored().catches_group_errors  # so that the training goes on
 
 
 def test_a_group_pickles_unless_its_results_move_levels():

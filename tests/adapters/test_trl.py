@@ -29,7 +29,7 @@ NO_TEMPLATE = SimpleNamespace(chat_template=None)
 TWO_GROUPS = {"per_device_train_batch_size": 4, "num_generations": 2}
 
 
-def of(*names, processing_class=TOKENIZER, **how):
+def grpo_tasks(*names, processing_class=TOKENIZER, **how):
     return GRPOTasks(Tasks(*names, **how), processing_class)
 
 
@@ -55,7 +55,7 @@ def gold_of(row):
 
 
 def test_the_rows_are_the_items_of_the_stream_in_its_order():
-    rows = rows_of(of("gcd", "lcm", seed=5), 6)
+    rows = rows_of(grpo_tasks("gcd", "lcm", seed=5), 6)
     assert [row["prompt"] for row in rows] == [
         item.messages for item in islice(Tasks("gcd", "lcm", seed=5), 6)
     ]
@@ -63,7 +63,9 @@ def test_the_rows_are_the_items_of_the_stream_in_its_order():
 
 @pytest.mark.parametrize("as_messages", [False, True])
 def test_a_completion_has_the_score_of_its_text(as_messages):
-    tasks = of("gcd", processing_class=TOKENIZER if as_messages else NO_TEMPLATE)
+    tasks = grpo_tasks(
+        "gcd", processing_class=TOKENIZER if as_messages else NO_TEMPLATE
+    )
     (row,) = rows_of(tasks, 1)
     assert isinstance(row["prompt"], list if as_messages else str)
     texts = [gold_of(row), "no answer", "<answer>-1</answer>"]
@@ -74,7 +76,7 @@ def test_a_completion_has_the_score_of_its_text(as_messages):
 
 
 def test_thinking_that_a_template_has_split_off_belongs_to_the_completion():
-    tasks = of("gcd")
+    tasks = grpo_tasks("gcd")
     (row,) = rows_of(tasks, 1)
     message = {"role": "assistant", "content": gold_of(row)}
     split = message | {"reasoning_content": "<answer>1</answer> or another one?"}
@@ -82,7 +84,7 @@ def test_thinking_that_a_template_has_split_off_belongs_to_the_completion():
 
 
 def test_a_completion_without_a_score_has_the_reward_none():
-    tasks = of("gcd", levels="curriculum")
+    tasks = grpo_tasks("gcd", levels="curriculum")
     (row,) = rows_of(tasks, 1)
     lost = dataclasses.replace(Item.from_json(row["item"]), digest="0" * 16)
     row["item"] = lost.to_json()
@@ -96,7 +98,7 @@ def test_a_completion_without_a_score_has_the_reward_none():
 
 
 def test_whole_groups_move_the_level_of_their_task():
-    tasks = of("gcd", levels="curriculum")
+    tasks = grpo_tasks("gcd", levels="curriculum")
     start = Item.from_json(rows_of(tasks, 1)[0]["item"]).level
     for _ in range(12):
         (row,) = rows_of(tasks, 1)
@@ -105,7 +107,7 @@ def test_whole_groups_move_the_level_of_their_task():
 
 
 def test_results_of_evaluation_items_move_nothing():
-    tasks = of("gcd", levels="curriculum")
+    tasks = grpo_tasks("gcd", levels="curriculum")
     for row in tasks.eval_dataset(12, level=0.5):
         rewards(tasks, [row] * 4, [gold_of(row)] * 4)
     assert tasks.tasks.levels() == {}
@@ -113,11 +115,11 @@ def test_results_of_evaluation_items_move_nothing():
 
 def test_a_reward_whose_results_would_move_the_levels_of_a_copy_is_not_copied():
     with pytest.raises(TypeError, match="fixed levels"):
-        pickle.dumps(of("gcd", levels="curriculum").reward_funcs)
+        pickle.dumps(grpo_tasks("gcd", levels="curriculum").reward_funcs)
 
 
 def test_a_reward_of_fixed_levels_scores_in_another_process_too():
-    tasks = of("gcd", levels=0.5)
+    tasks = grpo_tasks("gcd", levels=0.5)
     (row,) = rows_of(tasks, 1)
     copy = SimpleNamespace(reward_funcs=pickle.loads(pickle.dumps(tasks.reward_funcs)))
     assert rewards(copy, [row], [gold_of(row)]) == [1.0]
@@ -142,14 +144,14 @@ def trained(tasks, folder, **settings):
 def test_a_trainer_without_callbacks_makes_each_item_once_and_logs_the_groups(
     tmp_path, monkeypatch
 ):
-    made, make = Counter(), Item.made
+    made, make = Counter(), Item.with_entry
 
     def counted(item, *limits):
         made[item.task, item.seed] += 1
         return make(item, *limits)
 
-    monkeypatch.setattr(Item, "made", counted)
-    tasks = of("gcd", levels=0.5)
+    monkeypatch.setattr(Item, "with_entry", counted)
+    tasks = grpo_tasks("gcd", levels=0.5)
     trainer = trained(tasks, tmp_path, eval_on_start=True, **tasks.settings)
     assert set(made.values()) == {1}
     assert trainer.state.stateful_callbacks[STATE]["position"] == 4
@@ -176,7 +178,7 @@ def test_the_template_says_whether_a_completion_begins_in_the_thinking(
     opens = "<think>{% if enable_thinking is false %}</think>{% endif %}\n"
     template = AutoTokenizer.from_pretrained(TOKENIZER_FOLDER)
     template.chat_template = "{{ messages[-1]['content'] }}" + opens
-    tasks = of("gcd", processing_class=template)
+    tasks = grpo_tasks("gcd", processing_class=template)
     begin(tasks, tmp_path, chat_template_kwargs=enable_thinking, **tasks.settings)
     (row,) = rows_of(tasks, 1)
     assert rewards(tasks, [row], [gold_of(row)]) == [score]
@@ -190,7 +192,7 @@ def begin(tasks, folder, state=None, **settings):
 
 
 def test_settings_that_would_shuffle_the_stream_stop_any_trainer(tmp_path):
-    tasks = of("gcd")
+    tasks = grpo_tasks("gcd")
     with pytest.raises(SettingError, match=r"shuffle_dataset must be False"):
         trained(tasks, tmp_path)  # without callbacks
     with pytest.raises(SettingError, match=r"shuffle_dataset must be False"):
@@ -199,14 +201,14 @@ def test_settings_that_would_shuffle_the_stream_stop_any_trainer(tmp_path):
 
 
 def test_a_resumed_run_goes_on_behind_the_last_item_that_was_trained_on(tmp_path):
-    tasks = of("gcd", levels="curriculum", seed=3)
+    tasks = grpo_tasks("gcd", levels="curriculum", seed=3)
     arguments, state = begin(tasks, tmp_path, **tasks.settings)
     rows = rows_of(tasks, 8)  # as a loader that is ahead of the trainer
     rewards(tasks, rows[:4], [gold_of(row) for row in rows[:4]])
     state.global_step = 4
     tasks.callbacks[0].on_step_end(arguments, state, None)
     state.save_to_json(str(tmp_path / "trainer_state.json"))
-    again = of("gcd", levels="curriculum", seed=3)
+    again = grpo_tasks("gcd", levels="curriculum", seed=3)
     saved = TrainerState.load_from_json(str(tmp_path / "trainer_state.json"))
     begin(again, tmp_path / "elsewhere", saved, **again.settings)
     assert again.tasks.levels() == tasks.tasks.levels()
@@ -216,6 +218,6 @@ def test_a_resumed_run_goes_on_behind_the_last_item_that_was_trained_on(tmp_path
 @pytest.mark.parametrize("saved", [{}, {STATE: {"position": -1}}])
 def test_a_checkpoint_without_the_state_of_the_tasks_stops_the_start(tmp_path, saved):
     state = TrainerState(global_step=2, stateful_callbacks=saved)
-    tasks = of("gcd")
+    tasks = grpo_tasks("gcd")
     with pytest.raises(RunError, match="was it saved with these tasks"):
         begin(tasks, tmp_path, state, **tasks.settings)

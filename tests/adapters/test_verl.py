@@ -6,7 +6,7 @@ import pytest
 
 from rg_env import Item, Result, Tasks
 from rg_env.adapters import files, verl
-from rg_env.adapters.verl import TRIES
+from rg_env.adapters.verl import MAX_TRIES
 from rg_env.errors import RunError
 
 pytestmark = pytest.mark.processes
@@ -68,7 +68,7 @@ def test_a_completion_that_no_worker_has_scored_is_scored_again(call, monkeypatc
 
 
 def test_a_completion_without_a_score_is_an_error_and_never_a_reward(call, monkeypatch):
-    scoring(monkeypatch, *[LOST] * TRIES)
+    scoring(monkeypatch, *[LOST] * MAX_TRIES)
     with pytest.raises(RunError, match="gcd: unscored: workers were killed"):
         call("<answer>4</answer>")
 

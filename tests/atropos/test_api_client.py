@@ -72,7 +72,7 @@ def test_what_an_error_says_of_a_request(reply, is_fault, is_refusal):
 
 def test_a_failing_api_is_queried_again_and_its_recovery_is_logged_once(logged):
     odd = replying((500, ""), (404, ""), (200, "<html>"))
-    work = lambda session: session.patiently(lambda: x(session))  # noqa: E731
+    work = lambda session: session.retry(lambda: x(session))  # noqa: E731
     assert with_session(odd, work) == {"a": 1}
     down, again = logged.messages
     assert "status 500" in down and "again" in again

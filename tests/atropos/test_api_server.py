@@ -1,4 +1,4 @@
-"""Every reply of the quick application is that of the framework's own."""
+"""Every reply of the faster application is that of the framework's own."""
 
 import json
 
@@ -7,7 +7,7 @@ from atroposlib.api import server
 from fastapi.testclient import TestClient
 from starlette.datastructures import State
 
-from rg_env.atropos.api_server import quick_application
+from rg_env.atropos.api_server import faster_application
 from tests.support.real_api import ENVIRONMENT, SIZE, TRAINER
 
 GROUP = {
@@ -25,7 +25,7 @@ def replies(name, requests, monkeypatch):
     """Return what an application replies to requests, one after the other."""
     monkeypatch.setattr(server.app, "state", State())
     monkeypatch.setattr(server.uuid, "uuid4", lambda: server.uuid.UUID(int=7))
-    served = server.app if name == "stock" else quick_application(server.app)
+    served = server.app if name == "stock" else faster_application(server.app)
     client = TestClient(served, raise_server_exceptions=False)
     found = []
     for method, path, body in requests:
@@ -56,7 +56,7 @@ STARTED = [
 ]
 WITH_ENVIRONMENT = [*STARTED, ("POST", "/register-env", ENVIRONMENT)]
 SENT = [*WITH_ENVIRONMENT, ("POST", "/scored_data", GROUP)]
-LOOKS = [
+STATUS_PAGES = [
     ("GET", path, None)
     for path in ("/", "/status", "/info", "/wandb_info", "/latest_example", "/batch")
 ]
@@ -72,12 +72,12 @@ ODD = {
     "bytes that are no text": b'"\xff"',
 }
 CONVERSATIONS = {
-    "before a trainer": LOOKS,
-    "a batch": [*SENT, ("POST", "/scored_data", GROUP), *LOOKS, *LOOKS],
+    "before a trainer": STATUS_PAGES,
+    "a batch": [*SENT, ("POST", "/scored_data", GROUP), *STATUS_PAGES, *STATUS_PAGES],
     "a list of groups": [
         *WITH_ENVIRONMENT,
         ("POST", "/scored_data_list", [GROUP, GROUP]),
-        *LOOKS,
+        *STATUS_PAGES,
     ],
     "what an environment asks": [
         *SENT,
@@ -92,9 +92,9 @@ CONVERSATIONS = {
         ("POST", "/register-env", {**ENVIRONMENT, "min_batch_allocation": 0.5}),
         *[("POST", "/scored_data", GROUP)] * 3,
         ("GET", "/status-env", {"env_id": 0}),
-        *LOOKS,
+        *STATUS_PAGES,
     ],
-    "a reset": [*SENT, ("GET", "/reset_data", None), *LOOKS],
+    "a reset": [*SENT, ("GET", "/reset_data", None), *STATUS_PAGES],
     "no such page": [("GET", "/nope", None), ("DELETE", "/batch", None)],
     **{
         f"odd: {what}": [
@@ -102,7 +102,7 @@ CONVERSATIONS = {
             ("POST", "/scored_data", body),
             ("POST", "/scored_data", body),
             ("POST", "/scored_data_list", b"[" + body + b"]"),
-            *LOOKS,
+            *STATUS_PAGES,
         ]
         for what, body in ODD.items()
     },

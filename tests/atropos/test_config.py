@@ -12,8 +12,8 @@ from tests.support.parts import NOWHERE, server_config
 
 
 def listed(**changes):
-    given = {"base_url": NOWHERE, "server_type": "vllm"} | changes
-    return server_list([APIServerConfig(**given)], tokenizer_name="t", slurm=False)
+    fields = {"base_url": NOWHERE, "server_type": "vllm"} | changes
+    return server_list([APIServerConfig(**fields)], tokenizer_name="t", slurm=False)
 
 
 def test_an_empty_key_and_a_missing_tokenizer_are_filled_in():

@@ -20,7 +20,8 @@ class Api:
     """A simulated API that forgets its environments when it is told to."""
 
     def __init__(self):
-        self.asked, self.groups = [], []
+        self.paths = []
+        self.groups = []
         self.env_id = 0
 
     def app(self):
@@ -29,12 +30,18 @@ class Api:
         return app
 
     async def answer(self, request):
-        self.asked.append(request.path)
+        self.paths.append(request.path)
         body = await request.json() if request.can_read_body else {}
         if request.path == "/scored_data":
             self.groups.append(body)
-        numbers = {"env_weight": 1, "current_step": 0, "queue_size": 0}
-        return web.json_response({**numbers, "unallocated_fraction": 1.0})
+        return web.json_response(
+            {
+                "env_weight": 1,
+                "current_step": 0,
+                "queue_size": 0,
+                "unallocated_fraction": 1.0,
+            }
+        )
 
 
 @contextlib.asynccontextmanager
@@ -61,18 +68,18 @@ async def sent(scored, meanwhile=lambda env: None):
 async def test_a_group_is_sent_with_the_fields_the_api_knows_and_our_id():
     api = await sent({**group(text="x"), "task": "gcd", "answers": ["4"]})
     assert api.groups == [{**group(text="x"), "env_id": 0}]
-    assert api.asked[:2] == ["/status-env", "/scored_data"]
+    assert api.paths[:2] == ["/status-env", "/scored_data"]
 
 
 async def test_a_group_encoded_before_we_were_registered_anew_is_sent_with_the_new_id():
     def registers_anew(env):
-        ask = env._session.read_status
+        read_status = env._session.read_status
 
-        async def status():
+        async def read_status_of_7():
             env.env_id = 7
-            return await ask()
+            return await read_status()
 
-        env._session.read_status = status
+        env._session.read_status = read_status_of_7
 
     api = await sent(group(text="x"), registers_anew)
     assert [g["env_id"] for g in api.groups] == [7]
@@ -82,9 +89,9 @@ async def test_a_group_encoded_before_we_were_registered_anew_is_sent_with_the_n
 async def test_a_long_group_is_encoded_off_the_event_loop(tokens, is_off, monkeypatch):
     threads = []
 
-    def watched(*args, **how):
+    def watched(*args, **kwargs):
         threads.append(threading.current_thread())
-        return encode_groups(*args, **how)
+        return encode_groups(*args, **kwargs)
 
     monkeypatch.setattr(delivery, "encode_groups", watched)
     api = await sent(group(tokens, text="x"))
@@ -134,4 +141,4 @@ def test_a_group_with_a_size_of_its_own_is_measured_by_it():
 
 def test_of_several_groups_those_that_pass_are_sent_together():
     api, _ = handled([group(text="x"), None, REJECTED["too long"], group(text="y")])
-    assert api.asked.count("/scored_data_list") == 1
+    assert api.paths.count("/scored_data_list") == 1

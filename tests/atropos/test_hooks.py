@@ -54,7 +54,8 @@ NO_VARIANCE = giving(None)
 async def environment(query=answered, score=NO_VARIANCE, cls=ReasoningGymEnv):
     """Yield an environment whose servers and workers do what is asked of them."""
     env = build_env(NOWHERE, cls=cls, group_size=SIZE)
-    env._model.query, env.score = query, score
+    env._model.query = query
+    env.score = score
     try:
         yield env
     finally:
@@ -182,7 +183,8 @@ async def test_a_group_whose_hook_queries_in_a_task_frees_its_place_with_its_rep
 
 
 async def test_the_event_loop_turns_between_two_groups_that_are_started():
-    turns, seen = [], []
+    turns = []
+    seen = []
 
     async def turn():
         while True:

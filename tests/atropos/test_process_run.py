@@ -12,9 +12,11 @@ class Parts:
     """The parts of a run whose items are numbers; those in `fruitless` give no row."""
 
     def __init__(self, fruitless=(), most=2):
-        self.fruitless, self.max_num_workers = set(fruitless), most
+        self.fruitless = set(fruitless)
+        self.max_num_workers = most
         self.asked = self.at_once = self.most_at_once = self.logs = 0
-        self.curr_step, self.rows = 0, []
+        self.curr_step = 0
+        self.rows = []
 
     async def next(self):
         self.asked += 1

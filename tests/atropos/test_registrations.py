@@ -5,7 +5,12 @@ import contextlib
 import pytest
 
 from rg_env.atropos import api_client
-from rg_env.atropos.api_client import LOOK_EVERY_S, LOOKS, is_marked, marked
+from rg_env.atropos.api_client import (
+    CHECK_EVERY_S,
+    CHECKS_BEFORE_END,
+    is_marked,
+    marked,
+)
 from tests.support.real_api import (
     ENVIRONMENT,
     SETTINGS,
@@ -35,11 +40,12 @@ class Environment:
     """What `serve` does about registrations."""
 
     def __init__(self, api, session):
-        self.api, self.session = api, session
+        self.api = api
+        self.session = session
 
-    async def look(self):
+    async def check(self):
         await self.session.read_status()
-        if await self.session.may_be_ended(2 * SIZE):
+        if await self.session.check_registrations(2 * SIZE):
             await self.session.register("env", SETTINGS)
 
     def send(self, number=1):
@@ -61,17 +67,17 @@ async def registered_at(api, number=1):
 
 
 def register_other(api):
-    """Register an environment of another program, which looks at nothing."""
+    """Register an environment of another program, which checks nothing."""
     theirs = {**ENVIRONMENT, "min_batch_allocation": 0.5}
     api.query("POST", "/register-env", theirs)
 
 
 async def batches_after(clock, *environments, rounds=20):
-    """Let time pass, with the looks of environments; return how many groups come."""
+    """Let time pass, with the checks of environments; return how many groups come."""
     for _ in range(rounds):
-        clock[0] += LOOK_EVERY_S
+        clock[0] += CHECK_EVERY_S
         for each in environments:
-            await each.look()
+            await each.check()
     return len(environments[0].api.batches())
 
 
@@ -83,7 +89,7 @@ async def test_those_of_killed_processes_hold_up_no_batch(api, clock, logged, nu
     async with registered_at(api) as (env,):
         first = len(api.batches())
         env.send(2)
-        later = await batches_after(clock, env, rounds=LOOKS + 1)
+        later = await batches_after(clock, env, rounds=CHECKS_BEFORE_END + 1)
         assert (env.session.env_id, first + later, api.connected()) == (number, 4, 1)
     assert logged.text.count("ended the registration of environment") == number
 
@@ -102,7 +108,7 @@ async def test_one_that_hung_and_was_ended_registers_again(api, clock):
     async with registered_at(api, 2) as (quick, hung):
         taken = await batches_after(clock, quick)
         assert (taken, api.connected()) == (2, 1)
-        await hung.look()
+        await hung.check()
         assert api.connected() == 2
 
 
@@ -111,8 +117,8 @@ async def test_a_number_that_a_new_api_gave_to_somebody_else_is_not_ended(api, c
         api.forget()
         api.start_trainer(batch_size=2 * SIZE)
         register_other(api)
-        clock[0] += 10 * LOOK_EVERY_S
-        await env.look()
+        clock[0] += 10 * CHECK_EVERY_S
+        await env.check()
         assert (env.session.env_id, api.connected()) == (1, 2)
 
 
@@ -125,8 +131,9 @@ async def test_one_of_another_program_is_left_alone(api, clock):
 
 @pytest.mark.parametrize("product", [32768.0, 0.5])
 def test_a_mark_is_recognised_in_a_share_and_changes_none(product):
-    own, others = marked(product), marked(81920.0) + 12345.67
-    total = own + others
-    found = (own / total) / (others / total) * others
+    ours = marked(product)
+    others = marked(81920.0) + 12345.67
+    total = ours + others
+    found = (ours / total) / (others / total) * others
     assert is_marked(found) and not is_marked(product)
     assert found == pytest.approx(product, rel=1e-2)

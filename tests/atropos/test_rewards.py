@@ -47,8 +47,8 @@ def test_a_dumped_conversation_stands_beside_its_own_score(tmp_path):
     (path,) = tmp_path.glob("*.jsonl")
     line = json.loads(path.read_text())
     assert line["item_id"] == "sums"
-    said = [r["conversation"][-1]["content"] for r in line["rollouts"]]
-    assert said == texts
+    dumped = [r["conversation"][-1]["content"] for r in line["rollouts"]]
+    assert dumped == texts
     assert [r["score"] for r in line["rollouts"]] == [0.0, 1.0, 0.0, 1.0]
 
 

@@ -33,17 +33,19 @@ class Hooks(Serving):
     def __init__(self, **config):
         status = {"current_step": 0, "queue_size": 0, "env_weight": 1.0}
         self._session = SimpleNamespace(status=status, env_id=0)
-        self._session.may_be_ended = self._noting("may_be_ended")
+        self._session.check_registrations = self._noting("check_registrations")
         self.config = SimpleNamespace(**(CONFIG | config))
         self.max_num_workers = 4
         self.server = SimpleNamespace(update_weight=self._noting("update_weight"))
         self.called = []
-        self.curr_step, self.eval_runner = 0, None
+        self.curr_step = 0
+        self.eval_runner = None
         self.items_sent_this_step = -1
         names = "setup setup_wandb register_env get_server_info get_status"
         for name in [*names.split(), "env_step_checks"]:
             setattr(self, name, self._noting(name))
-        self._window, self._querying = Window(), set()
+        self._window = Window()
+        self._querying = set()
         self._hooked_run = Run(
             lambda: self.get_next_item(), complete=None, score=None, sinks=[]
         )
@@ -159,9 +161,10 @@ def status(queue=0, own=0, step=0, pack=8):
 
 def started(queue=0, querying=0, in_flight=0, own=0, step=0, **changes):
     """Return how many groups are started, of eight that may be in flight."""
-    given = {"group_size": 8, "batch_size": 64, "total_steps": 10**6}
-    env = Hooks(**(given | changes))
-    env.max_num_workers, env.derived_batch_size = 8, 64
+    defaults = {"group_size": 8, "batch_size": 64, "total_steps": 10**6}
+    env = Hooks(**(defaults | changes))
+    env.max_num_workers = 8
+    env.derived_batch_size = 64
     env._session.status = status(queue, own, step)
     env._querying |= set(range(querying))
     env._window.workers |= set(range(in_flight))
@@ -199,9 +202,15 @@ def test_an_instance_with_a_minimum_goes_on_while_others_fill_the_queue():
 def test_no_more_groups_are_started_than_the_run_needs(
     queue, in_flight, allowed, minimum
 ):
-    at_work = {"querying": in_flight, "in_flight": in_flight, "step": 10}
-    last = {"total_steps": 10, "min_batch_allocation": minimum}
-    assert started(queue, **at_work, **last) == allowed
+    groups = started(
+        queue,
+        in_flight,
+        in_flight,
+        step=10,
+        total_steps=10,
+        min_batch_allocation=minimum,
+    )
+    assert groups == allowed
 
 
 @pytest.mark.parametrize(

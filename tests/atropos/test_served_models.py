@@ -1,4 +1,4 @@
-"""The model and the tokenizer of a run, where nobody has named them."""
+"""The model and the tokenizer of a run, where no setting names them."""
 
 import asyncio
 import itertools
@@ -34,8 +34,8 @@ def chosen(monkeypatch):
         env, (first,) = served_models.with_model(
             env,
             servers,
-            named=["model_name" in part for part in given.server_sections(servers)],
-            names_tokenizer="tokenizer_name" in given.env,
+            sets_model=["model_name" in s for s in given.server_sections(servers)],
+            sets_tokenizer="tokenizer_name" in given.env,
             trains=name == "serve",
         )
         return first.model_name, env.tokenizer_name
@@ -43,7 +43,8 @@ def chosen(monkeypatch):
     return choose
 
 
-MODEL, KIND = "--openai.model_name", "--openai.server_type"
+MODEL = "--openai.model_name"
+KIND = "--openai.server_type"
 URL = f"--openai.base_url={SIMULATED}"
 
 
@@ -99,8 +100,10 @@ async def models_of(says):
     ],
 )
 async def test_a_server_lists_its_models_and_vllm_the_folders_of_their_tokenizers(
-    says, models
+    says, models, tmp_path, monkeypatch
 ):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "None").mkdir()
     assert await models_of((200, says)) == models
 
 
@@ -108,9 +111,9 @@ def test_a_server_that_does_not_answer_is_waited_for(chosen, logged, monkeypatch
     clock = itertools.count()
     passing = SimpleNamespace(monotonic=lambda: next(clock), sleep=lambda s: None)
     monkeypatch.setattr(served_models, "time", passing)
-    how = [f"--openai.base_url={NOWHERE}", "--env.give_up_after_s=1.5"]
+    argv = [f"--openai.base_url={NOWHERE}", "--env.give_up_after_s=1.5"]
     with pytest.raises(RunError, match=f"{NOWHERE} does not answer .nothing listens"):
-        chosen(*how, name="process", models=None)
+        chosen(*argv, name="process", models=None)
     assert "which is waited for" in logged.text
     with pytest.raises(SettingError, match=r"openai\.base_url: http://no\.invalid"):
         chosen("--openai.base_url=http://no.invalid/v1", models=None)

@@ -82,10 +82,10 @@ def refusal(name, setting="env.tokenizer_name", servers=()):
         start_checks.refusing_bad_tokenizer(config, servers),
     ):
         AutoTokenizer.from_pretrained(name)
-    said = str(caught.value)
-    assert said.startswith(f"{setting}: {name!r} ")
-    assert said.endswith("tokenizer.json")
-    assert "\n" not in said
+    sentence = str(caught.value)
+    assert sentence.startswith(f"{setting}: {name!r} ")
+    assert sentence.endswith("tokenizer.json")
+    assert "\n" not in sentence
 
 
 @pytest.fixture
@@ -138,6 +138,6 @@ async def test_a_chat_template_that_cannot_be_used_is_refused(template, folder):
     env = build_env(SIMULATED, tokenizer_name=str(folder))
     with pytest.raises(SettingError) as caught:
         await env._run_evaluate()
-    said = str(caught.value)
-    assert said.startswith(f"env.tokenizer_name: the chat template of '{folder}' ")
-    assert "\n" not in said
+    sentence = str(caught.value)
+    assert sentence.startswith(f"env.tokenizer_name: the chat template of '{folder}' ")
+    assert "\n" not in sentence

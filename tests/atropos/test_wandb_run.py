@@ -7,8 +7,7 @@ from tests.support.parts import RIGHT, WRONG, build_env, rollout
 
 @pytest.mark.slow
 async def test_the_table_has_the_columns_of_the_original_and_the_newest_groups():
-    limits = {"num_rollouts_per_group_for_logging": 9, "num_rollouts_to_keep": 2}
-    env = build_env(**limits)
+    env = build_env(num_rollouts_per_group_for_logging=9, num_rollouts_to_keep=2)
     env.config.use_wandb = True
     scored = await env.score([rollout(RIGHT), rollout(WRONG)])
     for _ in range(3):

@@ -92,7 +92,6 @@ WRONG = """
 --env.tokenizer_name=            | '' is not allowed: String should have at
 --openai.base_url=host:1/v1      | openai.base_url: 'host:1/v1' is not
 --openai.server_type vlm         | 'vlm' is not allowed: Input should be 'openai',
---env.max_token_length=100       | more than the 121 words of the system
 screen --least_share=nan         | nan is no number
 --slurm perhaps                  | 'perhaps' is not allowed: Input should be a
 --testing                        | testing: Must be false

@@ -148,7 +148,7 @@ RUNS = f"""
 0 | show gcd --level=0.7 --seed=5 --answer=2 | level: 0.7; seed: 5; outcome: right
 0 | show game_of_life_halting --answer=... --no_fixes | params: {{}}; score: 1.0
 0 | show scorer_raises --answer=5 --task_modules {OWN} | error: ; no such thing
-0 | doctor gcd boxnet lcm --items 2 | passed: 3 of 3 tasks
+0 | doctor gcd boxnet lcm --items 2 | passed: 3 of 3 tasks; doctor: 3 of 3 tasks
 1 | doctor gcd raises --items 2 --task_modules {OWN} | division by zero; passed: 1 of 2
 """
 """Status, command line, and parts of what it prints."""
@@ -156,8 +156,8 @@ RUNS = f"""
 
 @pytest.mark.processes
 @pytest.mark.parametrize("row", RUNS.strip().splitlines())
-def test_a_command_ends_with_its_status_and_prints_its_results(row, capsys):
+def test_a_command_ends_with_its_status_and_prints_its_results(row, capsys, logged):
     status, line, parts = row.split(" | ")
     assert run_main(line.split()) == int(status)
-    printed = capsys.readouterr().out
+    printed = capsys.readouterr().out + logged.text
     assert [part for part in parts.split("; ") if part not in printed] == []

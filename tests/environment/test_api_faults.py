@@ -127,7 +127,8 @@ async def test_rows_for_wandb_that_fail_cost_no_group(api):
         env.ledger.query(SIZE)
         with pytest.raises(EndsError):
             await env.handle_send_to_api(group())
-        got, outcomes = api.batches(), dict(env.ledger.outcomes)
+        got = api.batches()
+        outcomes = dict(env.ledger.outcomes)
     assert len(got) == 1 and outcomes == {"sent": SIZE}
 
 
@@ -139,10 +140,11 @@ async def test_a_disk_that_takes_no_rows_costs_no_group(
         fill_disk(monkeypatch)
         for _ in range(3):
             await env.handle_send_to_api(group())
-        got, lost = api.batches(), env.jsonl_writer.rows_lost
+        got = api.batches()
+        lost = env.jsonl_writer.rows_lost
     assert (len(got), lost) == (3, 3)
-    said = [line for line in logged.messages if "data_path_to_save_groups" in line]
-    assert len(said) == 2  # the first and the second, then the fourth
+    lines = [line for line in logged.messages if "data_path_to_save_groups" in line]
+    assert len(lines) == 2  # the first and the second, then the fourth
 
 
 # -- registration ----------------------------------------------------------------------

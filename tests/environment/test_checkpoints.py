@@ -42,12 +42,12 @@ async def test_shards_that_register_in_another_order_continue_their_own_items(tm
 async def test_a_run_resumes_with_its_levels_and_the_item_that_would_have_come(
     tmp_path,
 ):
-    given = {"complexity_mode": "curriculum", "task_choice": "adaptive", "seed": 5}
-    async with ready_env(**given) as env:
+    changes = {"complexity_mode": "curriculum", "task_choice": "adaptive", "seed": 5}
+    async with ready_env(**changes) as env:
         await score_items(env, 40)
         checkpointed(env, tmp_path).save_checkpoint(3)
         expected = [item[2] for item in await next_items(env, 10)]
-    async with ready_env(**given) as env:
+    async with ready_env(**changes) as env:
         checkpointed(env, tmp_path, 3).load_checkpoint()
         assert [item[2] for item in await next_items(env, 10)] == expected
         assert max(env.task_complexity_levels.values()) > 0.3
@@ -68,7 +68,8 @@ class Own(ReasoningGymEnv):
 
 async def test_data_of_a_subclass_comes_back_and_replaces_nothing_of_ours(tmp_path):
     async with ready_env(cls=Own) as env:
-        env.early, env.items = 7, [8]
+        env.early = 7
+        env.items = [8]
         checkpointed(env, tmp_path, 4).save_checkpoint(4)
     async with ready_env(cls=Own) as env:
         checkpointed(env, tmp_path, 4).load_checkpoint()
@@ -136,7 +137,7 @@ async def beside_dumps(api, folder, is_killed=False, seed=7):
 async def test_a_run_whose_trainer_saves_nothing_goes_on_beside_its_dumps(
     tmp_path, api_url, logged, monkeypatch
 ):
-    monkeypatch.setattr(checkpoints, "SAVE_EVERY_S", 0.0)
+    monkeypatch.setattr(checkpoints, "MIN_SAVE_INTERVAL_S", 0.0)
     runs = []
     for is_killed in (False, True, False):
         asked = completions_of(monkeypatch)

@@ -27,9 +27,13 @@ GROUPS = 8
 
 
 def command(path, **changes):
-    given = {"complexity_mode": "random", "total_steps": GROUPS, "max_num_workers": 2}
-    given |= {"data_path_to_save_groups": path}
-    return ["process", *options_of(SIMULATED, **given | changes)]
+    defaults = {
+        "complexity_mode": "random",
+        "total_steps": GROUPS,
+        "max_num_workers": 2,
+        "data_path_to_save_groups": path,
+    }
+    return ["process", *options_of(SIMULATED, **defaults | changes)]
 
 
 def test_interrupted_it_is_continued_with_the_items_of_the_rows_that_are_missing(
@@ -74,7 +78,8 @@ async def test_a_file_that_is_complete_or_of_another_run_is_left_as_it_is(
 ):
     path = tmp_path / "rows.jsonl"
     env, _ = await processed(tmp_path, GROUPS)
-    before, settings = path.read_bytes(), settings_path(path).read_text()
+    before = path.read_bytes()
+    settings = settings_path(path).read_text()
     assert "seed: 1918" in settings and "reasoning_gym:" in settings
     assert env.server.servers[0].config.api_key == "x"
     assert "api_key: ''" in settings
@@ -104,15 +109,14 @@ async def test_a_file_that_is_complete_or_of_another_run_is_left_as_it_is(
 async def test_levels_and_weights_are_those_after_the_rows_that_are_there(
     tmp_path, moved, monkeypatch
 ):
-    given = {"max_num_workers": 1, **moved}
-    first, rows = await processed(tmp_path, 12, **given)
+    first, rows = await processed(tmp_path, 12, max_num_workers=1, **moved)
     assert any(len(set(row["scores"])) > 1 for row in rows)
 
     async def write_nothing(self, *_):
         self._env.curr_step = 13
 
     monkeypatch.setattr(Processing, "_write_rows", write_nothing)
-    again, _ = await processed(tmp_path, 13, **given)
+    again, _ = await processed(tmp_path, 13, max_num_workers=1, **moved)
     for part in ("progress", "curriculum", "adaptive"):
         states = [getattr(env._feedback, part) for env in (first, again)]
         if states[0] is not None:

@@ -32,7 +32,8 @@ END_WITHIN_S = MAX_HANG_S
 LIBRARY_OF_THE_HOST = "multidict"
 """It is loaded early in an import of the host, which takes another second then."""
 
-CLOSED, KILLED = "serve is closed", "serve is killed"
+CLOSED = "serve is closed"
+KILLED = "serve is killed"
 SERVES = {
     "total_steps": 10**6,
     "dump_rollouts": True,
@@ -75,8 +76,13 @@ def interrupted(folder, argv, condition):
 
 def serving(folder, model, api):
     """Start `serve` in a terminal, with the name of its folder."""
-    given = {"data_dumps_dir": "dumps", "wandb_name": folder.name, **SERVES}
-    options = options_of(model, rollout_server_url=api.url, **given)
+    options = options_of(
+        model,
+        rollout_server_url=api.url,
+        data_dumps_dir="dumps",
+        wandb_name=folder.name,
+        **SERVES,
+    )
     return Terminal(folder, "serve", *options)
 
 

@@ -9,8 +9,8 @@ from reasoning_gym_environment import ReasoningGymEnv, system_prompt
 from rg_env import Item
 from rg_env.adapters.files import sft_rows
 from rg_env.errors import SettingError
-from rg_env.results.rescoring import rescored_here
-from rg_env.results.sources import Sources, files_of
+from rg_env.results.rescoring import rescore_here
+from rg_env.results.sources import Sources, find_files
 from tests.support.parts import build_env, env_config, ready_env, server_config
 from tests.support.runs import next_items, rollout_of, score_items
 
@@ -48,10 +48,11 @@ def right(item):
 
 
 async def test_results_move_the_level_of_their_task_alone(logged):
-    how = {"tasks": ["gcd", "acre"], "complexity_mode": "curriculum"}
-    async with ready_env(**how) as env:
+    tasks = ["gcd", "acre"]
+    async with ready_env(tasks=tasks, complexity_mode="curriculum") as env:
         await score_items(env, 12)
-        levels, stats = dict(env.task_complexity_levels), env.get_curriculum_stats()
+        levels = dict(env.task_complexity_levels)
+        stats = env.get_curriculum_stats()
     assert levels.keys() == {"gcd"}
     assert levels["gcd"] > 0.3
     assert stats["curriculum_mode"] is True
@@ -62,16 +63,20 @@ async def test_results_move_the_level_of_their_task_alone(logged):
 
 
 async def test_boxed_answers_are_scored_and_rescored_from_the_dump(tmp_path):
-    how = {"data_dumps_dir": str(tmp_path), "dump_rollouts": True, "tasks": ["gcd"]}
-    async with ready_env(answer_format="boxed", **how) as env:
+    async with ready_env(
+        answer_format="boxed",
+        data_dumps_dir=str(tmp_path),
+        dump_rollouts=True,
+        tasks=["gcd"],
+    ) as env:
         assert env._extract_final_answer(r"\boxed{\{5\}}") == r"\{5\}"
         item = await env.get_next_item()
         assert r"\boxed{5}" in dict(item[0][0])["content"]
         texts = [rf"\boxed{{{item[1]['answer']}}}", right(item)]
         group = await env.score([rollout_of(item, text) for text in texts])
     assert group["outcomes"] == ["right", "no_answer"]
-    samples = list(Sources(files_of([str(tmp_path)])).samples())
-    again = await asyncio.to_thread(rescored_here, samples)
+    samples = list(Sources(find_files([str(tmp_path)])).samples())
+    again = await asyncio.to_thread(rescore_here, samples)
     assert [sample.outcome for sample in again] == group["outcomes"]
     assert {sample.row["answer_format"] for sample in again} == {"boxed"}
     (row,) = sft_rows(samples, 1.0, 1, Counter())
@@ -79,8 +84,9 @@ async def test_boxed_answers_are_scored_and_rescored_from_the_dump(tmp_path):
 
 
 async def test_without_partial_credit_a_part_is_a_zero_for_trainer_and_levels():
-    how = {"tasks": ["word_sorting"], "complexity_mode": "curriculum"}
-    async with ready_env(partial_credit=False, **how) as env:
+    async with ready_env(
+        partial_credit=False, tasks=["word_sorting"], complexity_mode="curriculum"
+    ) as env:
         item = await env.get_next_item()
         first, *rest = item[1]["answer"].split(", ")
         part = f"<answer>{', '.join([*rest, first])}</answer>"
@@ -96,6 +102,8 @@ async def test_without_partial_credit_a_part_is_a_zero_for_trainer_and_levels():
 async def test_a_wrong_setting_stops_the_setup():
     with pytest.raises(SettingError, match=r"env\.task_levels: unknown task 'gdc'"):
         await build_env(task_levels={"gdc": 0.5}).setup()
+    with pytest.raises(SettingError, match="leave no room for an answer: the prompt"):
+        await build_env(max_token_length=100).setup()
 
 
 async def test_it_takes_a_single_server_config():
@@ -123,7 +131,7 @@ async def test_the_seed_of_an_item_chooses_one_of_several_system_prompts():
     prompts = ["Even.", "Odd."]
     async with ready_env(system_prompt=prompts, custom_thinking_prompt="Think.") as env:
         items = await next_items(env, 8)
-        items += map(env._evaluation._whole, env.test_items_with_scorers)
+        items += map(env._evaluation._with_messages, env.test_items_with_scorers)
     found = {(item.seed % 2, messages[0]["content"]) for messages, _, item in items}
     assert found == {(0, "Think.\n\nEven."), (1, "Think.\n\nOdd.")}
 

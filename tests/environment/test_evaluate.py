@@ -95,7 +95,10 @@ async def test_what_was_interrupted_is_continued_and_queries_nothing_twice(
     with (tmp_path / "samples.jsonl").open("a") as file:
         file.write('{"task": "gcd", "tor')  # as a killed process leaves it
     asked = completions_of(monkeypatch)
-    await evaluated(tmp_path, eval_completions=2, max_eval_workers=7)
+    # The other two settings change no sample.
+    await evaluated(
+        tmp_path, eval_completions=2, max_eval_workers=7, adaptive_floor=0.5
+    )
     assert len(asked) == 2 * len(FAST_TASKS) - 2
     found = samples(tmp_path)
     assert len(found) == 2 * len(FAST_TASKS)
@@ -149,10 +152,14 @@ async def test_one_that_gave_up_has_no_numbers_and_is_continued(
 def test_a_limit_that_every_prompt_reaches_is_refused_and_no_item_scores_0(
     tmp_path, capsys
 ):
-    limits = {"eval_max_token_length": 222, "data_dir_to_save_evals": tmp_path}
-    assert run_main(["evaluate", *options_of(SIMULATED, **limits)]) == 2
-    said = capsys.readouterr().err
-    assert "222 tokens" in said and "leave no room for an answer to any of" in said
+    options = options_of(
+        SIMULATED, eval_max_token_length=222, data_dir_to_save_evals=tmp_path
+    )
+    assert run_main(["evaluate", *options]) == 2
+    printed = capsys.readouterr().err
+    assert (
+        "222 tokens" in printed and "leave no room for an answer to any of" in printed
+    )
     assert list(tmp_path.iterdir()) == []
 
 

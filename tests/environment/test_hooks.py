@@ -180,8 +180,8 @@ def test_serve_calls_every_hook_where_and_when_the_framework_does(served):
     for hook, caller in CALLERS.items():
         assert {call.within for call in env.calls_of(hook)} == {caller}, hook
     hooks = [call.hook for call in env.calls]
-    places = list(map(hooks.index, ORDER))
-    assert places == sorted(places)
+    indices = list(map(hooks.index, ORDER))
+    assert indices == sorted(indices)
     assert set(map(hooks.count, ONCE)) == {1}
 
 
@@ -386,8 +386,9 @@ async def test_a_helper_that_forgets_its_score_gives_none():
 
 async def test_own_curriculum_stats_are_logged(tmp_path):
     cls = with_own(get_curriculum_stats=lambda self: {"mine": 7})
-    changes = {"complexity_mode": "curriculum", "data_dumps_dir": str(tmp_path)}
-    async with ready_env(cls=cls, **changes) as env:
+    async with ready_env(
+        cls=cls, complexity_mode="curriculum", data_dumps_dir=str(tmp_path)
+    ) as env:
         env._kind = "serve"
         await env.wandb_log({})
     (path,) = tmp_path.rglob("*metrics.jsonl")

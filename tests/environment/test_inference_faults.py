@@ -58,8 +58,10 @@ async def beside(*scripts, timeout=60, health_check=False):
             await running.enter_async_context(inference_server(listed()))
             for _ in scripts
         ]
-        given = {"timeout": timeout, "health_check": health_check}
-        configs = [server_config(server.url, **given) for server in servers]
+        configs = [
+            server_config(server.url, timeout=timeout, health_check=health_check)
+            for server in servers
+        ]
         env = ReasoningGymEnv(env_config(), configs)
         running.push_async_callback(env.close)
         for client, server, script in zip(

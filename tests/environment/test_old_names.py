@@ -70,7 +70,8 @@ ASSIGNED = {
 
 @pytest.mark.processes
 async def test_what_is_assigned_to_a_name_of_the_original_is_read_again(tmp_path):
-    env, assigned = build_env(), ASSIGNED | {"datadumps_dir": str(tmp_path)}
+    env = build_env()
+    assigned = ASSIGNED | {"datadumps_dir": str(tmp_path)}
     for is_set_up in (False, True):
         if is_set_up:
             await env.setup()
@@ -101,7 +102,8 @@ async def test_setup_makes_no_evaluation_item_and_the_first_read_makes_all():
 @pytest.mark.processes
 async def test_tasks_assigned_before_the_setup_are_those_of_the_run():
     env = build_env()
-    env.task_names, env.rng = ["gcd"], random.Random()
+    env.task_names = ["gcd"]
+    env.rng = random.Random()
     env.task_names = []  # as the constructor of the original does
     await env.setup()
     with pytest.raises(AttributeError, match=r"env\.tasks"):

@@ -67,11 +67,12 @@ def test_a_program_has_its_tasks_written_by_process(tmp_path, monkeypatch, logge
 async def test_a_checkpoint_of_a_changed_module_is_refused(tmp_path):
     changed = tmp_path / FILE.name
     changed.write_text(f"{FILE.read_text()}# changed\n")
-    given = {"tasks": ["double", "gcd"], "task_modules": [str(FILE)]}
-    async with ready_env(**given) as env:
+    tasks = ["double", "gcd"]
+    async with ready_env(tasks=tasks, task_modules=[str(FILE)]) as env:
         env.checkpoint_dir = str(tmp_path)
         env.save_checkpoint(4)
-    async with ready_env(**given | {"task_modules": [str(changed)]}) as env:
-        env.checkpoint_dir, env.curr_step = str(tmp_path), 4
+    async with ready_env(tasks=tasks, task_modules=[str(changed)]) as env:
+        env.checkpoint_dir = str(tmp_path)
+        env.curr_step = 4
         with pytest.raises(BadCheckpointError, match="of a run with another task_mod"):
             env.load_checkpoint()

@@ -17,10 +17,10 @@ GROUPS = 6
 
 
 def test_it_leaves_rows_their_numbers_and_a_report(tmp_path):
-    given = {"data_path_to_save_groups": tmp_path / "rows.jsonl"}
-    options = options_of(SIMULATED, total_steps=GROUPS, **given)
+    path = tmp_path / "rows.jsonl"
+    options = options_of(SIMULATED, total_steps=GROUPS, data_path_to_save_groups=path)
     assert run_main(["process", *options]) == 0
-    rows = list(read_groups(tmp_path / "rows.jsonl"))
+    rows = list(read_groups(path))
     assert len(rows) == GROUPS
     for row in rows:
         assert row["task"] in FAST_TASKS and isinstance(row["gold_answer"], str)
@@ -47,8 +47,8 @@ def test_it_leaves_rows_their_numbers_and_a_report(tmp_path):
 async def test_a_disk_that_takes_no_row_ends_it_with_a_sentence(tmp_path, monkeypatch):
     env = process_env(tmp_path, 3)
     fill_disk(monkeypatch)
-    said = r"env\.data_path_to_save_groups: .*rows\.jsonl: .*No space left"
-    with pytest.raises(RunError, match=said):
+    sentence = r"env\.data_path_to_save_groups: .*rows\.jsonl: .*No space left"
+    with pytest.raises(RunError, match=sentence):
         await env.process_manager()
     assert env.ledger.outcomes["written"] == 0 and env.ledger.in_flight == 0
 

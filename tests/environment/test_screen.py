@@ -74,7 +74,8 @@ def test_it_ends_with_a_table_and_is_read_again_without_a_request(
     done, monkeypatch, capsys
 ):
     out = done[0] / "screen.yaml"
-    completions, first = completions_of(monkeypatch), out.read_text()
+    completions = completions_of(monkeypatch)
+    first = out.read_text()
     out.unlink()
     argv = ("--openai.api_key=secret-key", "--least_share=0.05")
     assert screen(done[0], SIMULATED, *argv) == 0

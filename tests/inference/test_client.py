@@ -146,6 +146,13 @@ def test_failures_in_a_row_eject_a_server_unless_the_request_is_at_fault(status,
     assert client.is_up is is_up and str(status) in client.failure.text
 
 
+async def test_a_closed_client_watches_its_server_no_more():
+    client = Client(server_config())
+    client.watch()
+    await client.close()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
 # -- completions -----------------------------------------------------------------------
 
 

@@ -24,6 +24,16 @@ def program(folder, code, **how):
     return Program("it", [sys.executable, "-c", code], folder, **how)
 
 
+async def ended(folder, code, grace_s):
+    """Return the log of a program that is ended once it has written."""
+    one = program(folder, code)
+    running = asyncio.create_task(one.run())
+    await until(lambda: one.log.is_file() and one.log.read_text(), "it has begun")
+    await one.end(grace_s)
+    await running
+    return one.log.read_text()
+
+
 @pytest.mark.parametrize(
     ("code", "why"),
     [
@@ -43,12 +53,17 @@ def test_a_program_that_ignores_sigterm_is_killed_with_its_children(tmp_path):
         f"print(subprocess.Popen([sys.executable, '-c', '{SLEEP}']).pid); {SLEEP}"
     )
 
-    async def run():
-        one = program(tmp_path, code)
-        running = asyncio.create_task(one.run())
-        await until(lambda: one.log.is_file() and one.log.read_text(), "it has a child")
-        await one.end(0.1)
-        await running
-        return int(one.log.read_text())
+    assert left_alive([int(asyncio.run(ended(tmp_path, code, 0.1)))]) == []
 
-    assert left_alive([asyncio.run(run())]) == []
+
+def test_a_program_may_finish_its_work_when_it_is_to_end(tmp_path):
+    code = f"""
+import signal
+def end(*_):
+    time.sleep(0.2)
+    raise SystemExit("saved")
+signal.signal(signal.SIGTERM, end)
+print("begun")
+{SLEEP}
+"""
+    assert asyncio.run(ended(tmp_path, code, None)) == "begun\nsaved\n"

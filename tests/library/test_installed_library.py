@@ -1,4 +1,4 @@
-"""What the installed library is, where its tables hold, and one that is broken."""
+"""The description of the library, the validity of its scales, and a broken one."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ def read(pool, *tasks):
     return asyncio.run(read_scales(pool, registry.describe(), tasks))
 
 
-def test_the_shipped_scales_hold_for_the_library_they_were_made_from(pool, logged):
+def test_the_shipped_scales_are_valid_for_the_library_they_were_made_from(pool, logged):
     found, reasons = read(pool, *SHIPPED.scales, "acre")
     assert found == SHIPPED.scales
     assert list(reasons) == ["acre"]  # it has no curriculum
@@ -37,7 +37,7 @@ def test_tasks_that_have_changed_keep_the_librarys_defaults_and_are_named_in_one
 ):
     changed = dict(SHIPPED.scales)
     changed["chain_sum"] = dataclasses.replace(changed["chain_sum"], digests=("other",))
-    del changed["lcm"]  # as of a task that the table does not know
+    del changed["lcm"]  # as if the table did not know it
     table = scales.ShippedScales("0.0.1", changed)
     monkeypatch.setattr(scales, "load_shipped", lambda: table)
     found, reasons = read(pool, "chain_sum", "gcd", "lcm")
@@ -73,7 +73,7 @@ def broken(tmp_path, monkeypatch):
         ("raise PermissionError(13, 'Permission denied', '/x')", "PermissionError: [E"),
     ],
 )
-def test_what_stops_the_preloading_is_one_sentence(broken, text, reason):
+def test_a_failure_of_preloading_is_one_sentence(broken, text, reason):
     (broken.parents[1] / "preloaded_file.py").write_text(text)
     pool = WorkerPool(1, preload=["preloaded_file"])
     with contextlib.closing(pool), pytest.raises(LibraryError) as caught:
@@ -84,7 +84,7 @@ def test_what_stops_the_preloading_is_one_sentence(broken, text, reason):
     assert "\n" not in sentence
 
 
-def test_a_kill_while_the_library_is_imported_is_no_refusal_but_status_1(
+def test_a_kill_while_the_library_is_imported_ends_with_status_1(
     broken, tmp_path, capsys
 ):
     tries = tmp_path / "tries"

@@ -1,4 +1,4 @@
-"""A user's own tasks: which modules workers import, what is refused, who is blamed."""
+"""A user's own tasks: their modules, the errors in them, and their scores."""
 
 import contextlib
 import json
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rg_env.library import worker_jobs
-from rg_env.library.own_tasks import checked
+from rg_env.library.own_tasks import resolve_module
 from rg_env.workers.call import JobError
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.worker_attacks import run_script
@@ -20,9 +20,9 @@ GUARD_S = 120.0
 
 
 @pytest.mark.parametrize("module", ["gone.py", "no name", "a..b", "tasks/double", "9"])
-def test_what_is_no_module_and_no_file_is_refused(module):
+def test_a_name_that_is_no_module_and_no_file_is_refused(module):
     with pytest.raises(ValueError, match="is not"):
-        checked(module)
+        resolve_module(module)
 
 
 HEAD = """\
@@ -61,14 +61,14 @@ except SettingError as error:
 
 @pytest.mark.processes
 @pytest.mark.parametrize("body", [MINE, IN_A_FUNCTION])
-def test_a_class_is_known_by_where_a_worker_can_import_it(tmp_path, body):
-    said = run_script(tmp_path, f"{HEAD}{body}{REPORT}")
+def test_a_class_has_the_location_where_a_worker_can_import_it(tmp_path, body):
+    output = run_script(tmp_path, f"{HEAD}{body}{REPORT}")
     if body is IN_A_FUNCTION:
-        assert said.startswith("task 'mine': workers cannot import ")
+        assert output.startswith("task 'mine': workers cannot import ")
     else:
         script = str(tmp_path / "script.py")
-        places = [[script, "Dataset"], [script, "Config"], None]
-        assert json.loads(said) == {"mine": places}
+        locations = [[script, "Dataset"], [script, "Config"], None]
+        assert json.loads(output) == {"mine": locations}
 
 
 # -- in the process that they are forked from ------------------------------------------
@@ -90,11 +90,11 @@ LOADING = """\
 import json, os, sys
 from rg_env.library import registry, own_tasks
 registry.load_factory()
-for case in {orders}:
+for arguments in {calls}:
     sys.stdout.flush()
     if os.fork() == 0:
         try:
-            own_tasks.load(case)
+            own_tasks.load(arguments)
             print(json.dumps([sorted(registry.OWN_TASKS), registry.OWN_MODULES]))
         except own_tasks.SettingError as error:
             print(json.dumps(str(error)))
@@ -104,9 +104,9 @@ for case in {orders}:
 """
 
 
-def loaded(folder, *orders):
-    """Return what came of each order, in a process of its own that has the library."""
-    source = LOADING.format(orders=[json.dumps(order) for order in orders])
+def loaded(folder, *calls):
+    """Return the result or the error of each call of `load`, in a fork for each."""
+    source = LOADING.format(calls=[json.dumps(call) for call in calls])
     return [json.loads(line) for line in run_script(folder, source).splitlines()]
 
 
@@ -135,29 +135,29 @@ def test_tasks_are_found_by_file_and_where_classes_are_registered(tmp_path):
     beside = written(tmp_path / "three", "from name import NAME\n", "b.py")
     Path(beside).write_text(Path(beside).read_text() + MINE.replace("'mine'", "NAME"))
     (tmp_path / "three" / "name.py").write_text("NAME = 'ours'")
-    of_pythons_name = [
+    named_as_in_python = [
         written(tmp_path / folder, MINE.replace("mine", folder), "json.py")
         for folder in ("a", "b")
     ]
-    places = [(only_defined, "Dataset"), (only_defined, "Config"), None]
-    same_place = [(registered, "Dataset"), (registered, "Config"), None]
+    locations = [(only_defined, "Dataset"), (only_defined, "Config"), None]
+    same_locations = [(registered, "Dataset"), (registered, "Config"), None]
     *results, refusal = loaded(
         tmp_path,
         [[registered], {}],
         [[same], {}],
         [[changed], {}],
-        [[], {"yours": places}],
-        [[registered], {"mine": same_place}],
-        [[registered, only_defined], {"yours": places}],
+        [[], {"yours": locations}],
+        [[registered], {"mine": same_locations}],
+        [[registered, only_defined], {"yours": locations}],
         [[beside], {}],
-        [of_pythons_name, {}],
+        [named_as_in_python, {}],
         [[by_type], {}],
         [[], {"mine": [(only_defined, "Gone"), (only_defined, "Config"), None]}],
     )
     names = " ".join("+".join(names) for names, _ in results)
     assert names == "mine mine mine yours mine mine+yours ours a+b mine"
     assert "has no attribute 'Gone'" in refusal
-    # A digest changes with the source alone.
+    # A digest depends only on the source.
     one, two, three = (digests["t"] for _, digests in results[:3])
     assert one == two != three
     assert [*results[-1][1]] == ["t"]
@@ -169,19 +169,19 @@ def test_tasks_are_found_by_file_and_where_classes_are_registered(tmp_path):
 @pytest.fixture(scope="module")
 def own():
     """Call jobs in workers that know the tasks of `tests/support/own_tasks.py`."""
-    pool = WorkerPool(2, preload=worker_jobs.preload_of([str(FILE)]))
+    pool = WorkerPool(2, preload=worker_jobs.preload_calls([str(FILE)]))
     with contextlib.closing(pool):
         yield lambda job, *args: pool.call(job, *args, deadline_s=GUARD_S)
 
 
 @pytest.mark.processes
-def test_an_entry_is_its_seed_alone_though_everybodys_generator_is_read(own):
-    made = [own(worker_jobs.make_entry, "double", {}, 4, False)]
+def test_an_entry_depends_only_on_its_seed_even_if_it_reads_the_global_generator(own):
+    entry = own(worker_jobs.make_entry, "double", {}, 4, False)
     own(worker_jobs.make_entry, "gcd", {}, 5)
-    made += [own(worker_jobs.make_entry, "double", {}, 4, False)] * 2
-    assert made[1:] == made[:1] * 2
+    for _ in range(2):
+        assert own(worker_jobs.make_entry, "double", {}, 4, False) == entry
     other = own(worker_jobs.make_entry, "double", {}, 5, False)
-    assert other["question"] != made[0]["question"]
+    assert other["question"] != entry["question"]
 
 
 @pytest.mark.processes
@@ -193,10 +193,10 @@ def test_an_entry_is_its_seed_alone_though_everybodys_generator_is_read(own):
         ("reads_a_file", "PermissionError: [Errno 13] Permission denied: '/etc/passw"),
     ],
 )
-def test_what_a_data_set_raises_is_blamed_on_its_line(own, task, expected):
+def test_an_exception_of_a_dataset_has_its_line(own, task, expected):
     with pytest.raises(JobError) as caught:
         own(worker_jobs.make_entry, task, {}, 1)
-    assert caught.value.kind == "OwnTaskError"
+    assert caught.value.class_name == "OwnTaskError"
     assert caught.value.message.startswith(expected)
 
 
@@ -213,7 +213,7 @@ def test_the_scale_is_every_level_that_the_config_accepts(own):
 
 
 @pytest.mark.processes
-def test_rules_of_the_module_hold_and_what_fails_costs_its_answer_alone(own):
+def test_rules_of_the_module_apply_and_an_exception_fails_only_its_answer(own):
     def outcomes(task, answers, seed):
         entry = own(worker_jobs.make_entry, task, {}, seed)
         gold = entry["answer"]

@@ -1,4 +1,4 @@
-"""What is registered, which copy of reasoning-gym it is, and what is wrong with it."""
+"""The registered tasks, their parameters, and the copy of reasoning-gym in use."""
 
 import json
 import shutil
@@ -10,11 +10,11 @@ from rg_env.library.scales import curriculum_digest, load_shipped
 from tests.support.worker_attacks import run_script
 
 
-def test_a_scorer_of_another_text_is_named(monkeypatch):
-    assert registry.other_scorers(registry.TASKS) == []
+def test_a_changed_scorer_is_named(monkeypatch):
+    assert registry.changed_scorers(registry.TASKS) == []
     dataset_cls = registry.load_factory().DATASETS["gcd"][0]
     monkeypatch.setattr(dataset_cls, "score_answer", lambda *_: 1.0)
-    assert registry.other_scorers(registry.TASKS) == ["gcd"]
+    assert registry.changed_scorers(registry.TASKS) == ["gcd"]
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_tasks_that_can_be_guessed_are_named():
     assert registry.guessing_notes({"products"}) == []
 
 
-def test_the_table_of_baselines_is_of_the_installed_library(description):
+def test_the_baselines_are_those_of_the_installed_library(description):
     shipped = json.loads(registry.BASELINES.read_text(encoding="utf-8"))
     assert description.version == shipped["library_version"]
     rows = shipped["tasks"].items()
@@ -92,7 +92,7 @@ CURRICULA = {}
 
 @pytest.fixture
 def project(tmp_path, repo_root):
-    """A copy of the rooms that know the library, without the submodule's folder."""
+    """A copy of the packages that use the library, without the submodule's folder."""
     for name in ("library", "task_rules", "reward"):
         shutil.copytree(repo_root / "rg_env" / name, tmp_path / "rg_env" / name)
     for name in ("__init__.py", "errors.py", "installation.py"):
@@ -122,7 +122,7 @@ except LibraryError as error:
 
 
 def described(project):
-    """What a process of its own finds: the description, or the error's text."""
+    """Return the description or the error's text in a process of its own."""
     return json.loads(run_script(project, DESCRIBE, PYTHONPATH=""))
 
 
@@ -159,19 +159,19 @@ DATASETS = {"plain": (ToyDataset, ToyConfig), "toy": (Translated, ToyConfig)}
 """
 REJECTED = """
 from rg_env.library.registry import rejected_params
-for task, one in (("toy", "de"), ("toy", ["xx"]), ("plain", "en"), ("plain", "de")):
-    print(rejected_params([(task, {"languages": one})]))
+for task, value in (("toy", "de"), ("toy", ["xx"]), ("plain", "en"), ("plain", "de")):
+    print(rejected_params([(task, {"languages": value})]))
 """
 
 
 @pytest.mark.processes
-def test_a_language_in_which_a_task_is_not_written_is_refused(project):
+def test_a_language_that_a_task_does_not_have_is_refused(project):
     # A stand-in for the multilingual version, which no index has.
     populate(project / "reasoning-gym", factory=MULTILINGUAL + TOY_FACTORY + TRANSLATED)
-    said = run_script(project, REJECTED, PYTHONPATH="").splitlines()
-    assert said[0] == said[2] == "None"
-    assert said[1] == """('toy', "its questions are in de, en, not in 'xx'")"""
-    assert said[3] == """('plain', "its questions are in en, not in 'de'")"""
+    lines = run_script(project, REJECTED, PYTHONPATH="").splitlines()
+    assert lines[0] == lines[2] == "None"
+    assert lines[1] == """('toy', "its questions are in de, en, not in 'xx'")"""
+    assert lines[3] == """('plain', "its questions are in en, not in 'de'")"""
 
 
 REPAIR = "git submodule update --init --force reasoning-gym"

@@ -1,4 +1,4 @@
-"""A scale, and the scale of every task in the table that comes with the project."""
+"""A scale, and the shipped scale of every task."""
 
 import pytest
 
@@ -32,28 +32,30 @@ def test_between_two_steps_the_upper_one_comes_as_often_as_the_fraction_says():
 
 
 @pytest.mark.parametrize("level", [-0.1, 1.1, float("nan")])
-def test_a_level_off_the_scale_is_refused(level):
+def test_a_level_outside_the_scale_is_refused(level):
     with pytest.raises(ValueError, match=r"\[0, 1\]"):
         THREE_STEPS.step_at(level, 0.0)
 
 
-def test_a_scale_of_one_step_gives_it_at_every_level_and_is_dead():
+def test_a_scale_of_one_step_has_it_at_every_level_and_is_constant():
     scale = Scale("some_task", STEPS[:1])
     assert all(scale.step_at(n / 10, 0.5) is STEPS[0] for n in range(11))
-    assert scale.is_dead and "level: one step is usable" in scale.note
+    assert scale.is_constant and "level: one step is usable" in scale.note
 
 
 # -- the shipped table -----------------------------------------------------------------
 
 
-def test_every_task_has_a_scale_or_a_reason_why_not():
+def test_every_task_has_a_scale_or_a_reason_for_none():
     tasks = {*registry.describe().tasks, MIXTURE}
     fixed = {task for task, rules in RULES.items() if rules.fixed_level}
     assert SHIPPED.scales.keys() | fixed == tasks
-    assert all(SHIPPED.scales[task].is_dead for task in SHIPPED.scales.keys() & fixed)
+    assert all(
+        SHIPPED.scales[task].is_constant for task in SHIPPED.scales.keys() & fixed
+    )
 
 
-def test_every_level_of_the_library_is_a_step_or_is_left_out_by_the_row_of_its_task():
+def test_every_level_of_the_library_is_a_step_or_is_unused_by_the_rules_of_its_task():
     total = 0
     for task, scale in SHIPPED.scales.items():
         reasons = {skip.level: skip.reason for skip in scale.skipped}
@@ -85,7 +87,9 @@ def test_the_digest_of_a_task_changes_with_its_curriculum(monkeypatch):
 
 @pytest.mark.processes
 @pytest.mark.parametrize("task", ["codeio", "rearc", "spell_backward"])
-def test_an_item_does_not_depend_on_the_level_its_worker_made_before(other_pool, task):
+def test_an_item_does_not_depend_on_the_level_of_the_previous_item_of_its_worker(
+    other_pool, task
+):
     steps = SHIPPED.scales[task].steps
     low, high, low_again = (
         other_pool.call(

@@ -41,7 +41,7 @@ def keys_of_the_code():
     results = 2 * [Sample("gcd", "arithmetic", "4 and 6?", 1.0, "right")]
     written = set(re.findall(r'"((?:train|curriculum|eval)/\w+)"', text_of(*SOURCES)))
     return written | {
-        *metrics.numbers(),
+        *metrics.metrics(),
         *EvalSummary(results).metrics(),
         *(f"curriculum/{name}" for name in Feedback(0.7).stats()),
     }

@@ -57,7 +57,9 @@ def test_every_yaml_example_is_accepted(path):
 
 
 def test_the_example_of_choosing_tasks_is_accepted_by_the_library():
-    settings = StreamSettings.of(built(ROOT / "examples" / "choose_tasks.yaml")[0])
+    settings = StreamSettings.from_config(
+        built(ROOT / "examples" / "choose_tasks.yaml")[0]
+    )
     choices = build_selection(registry.describe(), settings)
     given = [(choice.task, choice.params) for choice in choices]
     assert registry.rejected_params(given) is None
@@ -82,7 +84,7 @@ def test_the_counts_of_tasks_and_levels_are_those_of_the_table_of_scales():
     scales = load_shipped().scales.values()
     works = sum(len(step.levels) for scale in scales for step in scale.steps)
     levels = works + sum(len(scale.skipped) for scale in scales)
-    changing = sum(not scale.is_dead for scale in scales)
+    changing = sum(not scale.is_constant for scale in scales)
     page = " ".join(text_of(ROOT / "docs" / "measurements.md").split())
     of_tasks = f"{len(scales)} of 105 tasks have a scale of levels, and in {changing}"
     assert of_tasks in page

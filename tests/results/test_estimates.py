@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 
 from rg_env.results.estimates import (
-    WHOLE,
-    best_of,
-    estimates,
-    paired,
-    results,
+    OVERALL,
+    best_of_k,
+    estimate_differences,
+    estimate_means,
+    estimate_share,
+    measure_parts,
     row_of,
-    share_of,
     table_of,
     with_parts,
 )
@@ -27,40 +27,40 @@ def sample(score, question="q", task="t"):
     return Sample(task, "c", question, score, "right")
 
 
-def of(*scores_by_item):
-    """Return samples of a task: of each item a score, or a list of scores."""
-    lists = [one if isinstance(one, list) else [one] for one in scores_by_item]
-    return [sample(score, str(n)) for n, some in enumerate(lists) for score in some]
+def samples_of(*scores_by_item):
+    """Return samples of a task from a score, or a list of scores, for each item."""
+    lists = [s if isinstance(s, list) else [s] for s in scores_by_item]
+    return [sample(score, str(n)) for n, scores in enumerate(lists) for score in scores]
 
 
 def table(*results):
-    rows = (row_of(s, n) for n, some in enumerate(results) for s in some)
+    rows = (row_of(s, n) for n, samples in enumerate(results) for s in samples)
     return with_parts(table_of(rows))
 
 
 def interval(samples, **how):
-    return estimates(table(samples), **how)[WHOLE]
+    return estimate_means(table(samples), **how)[OVERALL]
 
 
 # -- intervals -------------------------------------------------------------------------
 
 
 def plain_variance(samples):
-    """Return the variance of the mean, each task a stratum, as the module tells it."""
+    """Return the variance of the mean, with each task as a stratum, and its freedom."""
     tasks = defaultdict(lambda: defaultdict(list))
-    for one in samples:
-        tasks[one.task][one.question].append(one.score)
-    parts = [[*items.values()] for items in tasks.values() if len(items) > 1]
-    alone = [*itertools.chain(*(i.values() for i in tasks.values() if len(i) == 1))]
-    parts += [alone] if alone else []
+    for s in samples:
+        tasks[s.task][s.question].append(s.score)
+    strata = [[*items.values()] for items in tasks.values() if len(items) > 1]
+    single = [*itertools.chain(*(i.values() for i in tasks.values() if len(i) == 1))]
+    strata += [single] if single else []
     mean = fmean(s.score for s in samples)
     squares = 0.0
-    for items in parts:
+    for items in strata:
         n = len(items)
-        middle = fmean(itertools.chain(*items)) if n > 1 else mean
-        off = sum((sum(item) - len(item) * middle) ** 2 for item in items)
-        squares += off * n / max(1, n - 1)
-    return squares / len(samples) ** 2, sum(map(len, parts)) - len(parts)
+        center = fmean(itertools.chain(*items)) if n > 1 else mean
+        deviations = sum((sum(item) - len(item) * center) ** 2 for item in items)
+        squares += deviations * n / max(1, n - 1)
+    return squares / len(samples) ** 2, sum(map(len, strata)) - len(strata)
 
 
 STUDENT = {3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
@@ -74,13 +74,13 @@ def test_each_part_has_the_clustered_variance_within_its_tasks(seed):
         sample(rng.choice([0.0, 0.5, 1.0]), str(rng.randrange(4)), f"t{number % 5}")
         for number in range(12)
     ]
-    found = estimates(table(samples), within=(-9.0, 9.0))
-    for (kind, name), one in found.items():
-        those = [s for s in samples if kind != "task" or s.task == name]
-        assert one.mean == pytest.approx(fmean(s.score for s in those), abs=1e-12)
-        variance, freedom = plain_variance(those)
+    found = estimate_means(table(samples), within=(-9.0, 9.0))
+    for (kind, name), estimate in found.items():
+        part = [s for s in samples if kind != "task" or s.task == name]
+        assert estimate.mean == pytest.approx(fmean(s.score for s in part), abs=1e-12)
+        variance, freedom = plain_variance(part)
         if freedom in STUDENT:
-            half = (one.high - one.low) / 2
+            half = (estimate.high - estimate.low) / 2
             expected = STUDENT[freedom] * math.sqrt(variance)
             assert half == pytest.approx(expected, rel=0.01)
 
@@ -101,14 +101,14 @@ def test_an_interval_by_task_covers_the_mean_nineteen_times_of_twenty():
 
 
 def test_the_interval_of_equal_scores_is_that_of_wilson():
-    found = interval(of(*[0.0] * 10))
+    found = interval(samples_of(*[0.0] * 10))
     assert (found.low, found.high) == (0, pytest.approx(0.2775, abs=1e-4))
 
 
 @pytest.mark.parametrize("scores", [(0.0, 1.0, 1.0), (1.0,), (0.0, 0.0)])
 def test_a_share_of_independent_things_is_that_of_a_table(scores):
-    found = share_of(int(sum(scores)), len(scores))
-    assert vars(found) == pytest.approx(vars(interval(of(*scores))), abs=1e-12)
+    found = estimate_share(int(sum(scores)), len(scores))
+    assert vars(found) == pytest.approx(vars(interval(samples_of(*scores))), abs=1e-12)
 
 
 # -- k completions ---------------------------------------------------------------------
@@ -118,18 +118,18 @@ def test_a_share_of_independent_things_is_that_of_a_table(scores):
 def test_the_best_of_k_is_the_mean_of_the_best_of_all_draws(k):
     scores = [0.1, 0.8, 0.0, 0.8, 1.0]
     draws = [*map(max, itertools.combinations(scores, k))]
-    found = pl.DataFrame({"v": scores}).select(best_of(pl.col("v"), k)).item()
+    found = pl.DataFrame({"v": scores}).select(best_of_k(pl.col("v"), k)).item()
     assert found == (pytest.approx(fmean(draws)) if draws else None)
 
 
 def test_the_best_of_thousands_takes_no_longer_than_of_a_few():
     scores = [0.0] * 15_999 + [1.0]
-    found = pl.DataFrame({"v": scores}).select(best_of(pl.col("v"), 12_000)).item()
+    found = pl.DataFrame({"v": scores}).select(best_of_k(pl.col("v"), 12_000)).item()
     assert found == pytest.approx(0.75)
 
 
 def test_the_best_of_k_is_of_the_items_that_have_k_completions():
-    found = results(table(of([0.0, 0.5], [0.0, 1.0], 1.0)), k=2)[WHOLE]
+    found = measure_parts(table(samples_of([0.0, 0.5], [0.0, 1.0], 1.0)), k=2)[OVERALL]
     assert (found["best_of_k"].mean, found["pass_at_k"].mean) == (0.75, 0.5)
     assert (found["items"], found["completions"]) == (3, 5)
 
@@ -138,9 +138,9 @@ def test_the_best_of_k_is_of_the_items_that_have_k_completions():
 
 
 def test_a_difference_is_of_the_mean_of_each_item_that_both_have():
-    first = of(0.0, [0.5, 0.0, 1.0], 1.0, None)
-    second = of(None, 1.0, 1.0, 1.0, 1.0)
-    found = paired(table(first, second), 0, 1)[WHOLE]
+    first = samples_of(0.0, [0.5, 0.0, 1.0], 1.0, None)
+    second = samples_of(None, 1.0, 1.0, 1.0, 1.0)
+    found = estimate_differences(table(first, second), 0, 1)[OVERALL]
     assert (found.mean, found.samples) == (0.25, 2)
     assert (found.low, found.high) == (-1, 1)
 
@@ -155,9 +155,9 @@ def test_a_difference_is_the_opposite_of_that_of_swapped_results(seed):
         ]
         for _ in range(2)
     )
-    made = table(first, second)
-    there = paired(made, 0, 1)
-    back = paired(made, 1, 0)
+    samples = table(first, second)
+    there = estimate_differences(samples, 0, 1)
+    back = estimate_differences(samples, 1, 0)
     assert len(there) > 4 and there.keys() == back.keys()
     for part, found in there.items():
         swapped = back[part]

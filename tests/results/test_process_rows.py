@@ -8,13 +8,13 @@ from fractions import Fraction
 import pytest
 
 from rg_env.line_file import read_groups
-from rg_env.results.process_rows import RowWriter, read_resumed
+from rg_env.results.process_rows import RowWriter, read_written
 from rg_env.results.result_file import settings_path
 from tests.support.groups import group
 
 
-def writer_in(folder, **how):
-    return RowWriter(folder / "rows.jsonl", folder / "rows.jsonl", **how)
+def writer_in(folder):
+    return RowWriter(folder / "rows.jsonl", folder / "rows.jsonl")
 
 
 def test_a_row_is_on_disk_at_once_with_the_lists_of_numbers_last(tmp_path):
@@ -83,10 +83,10 @@ def test_rows_are_read_again_and_lines_that_are_none_are_passed_over(tmp_path, l
     good = [equal, json.dumps(outside).encode()]
     torn = line(index=5)  # which a kill has left without its end
     path.write_bytes(b"\n".join([line(), *bad, *good, torn]))
-    sampled, results = read_resumed(path)
+    sampled, results = read_written(path)
     assert sampled == {3, 4}
     # The result is of the task's scores, and the variance of the rewards.
     first, second, third = results
     assert (first, second) == (("gcd", 0.75, 0.5, True), ("gcd", 0.75, 0.5, False))
     assert third == ("gcd", 0.75, None, True)  # of an item from outside
-    assert f"{len(bad)} lines are no results" in logged.text
+    assert f"{len(bad)} lines are not results" in logged.text

@@ -6,7 +6,7 @@ import pytest
 
 from rg_env.errors import SettingError, visible
 from rg_env.results.report import MAX_TEXT_CHARS, write_report
-from rg_env.results.result_file import metrics_beside
+from rg_env.results.run_metrics import metrics_path
 from tests.support.hostile_texts import HOSTILE
 from tests.support.reported import (
     UUID,
@@ -78,7 +78,9 @@ def test_files_of_every_kind_are_one_report(tmp_path):
 
 def test_pass_at_k_is_of_as_many_completions_as_most_items_have(tmp_path):
     scores = [(1.0, 0.0), (0.0, 0.0, 0.0), (0.5, 0.0), (1.0,)]
-    rows = [{"question": q, "score": s} for q, of in enumerate(scores) for s in of]
+    rows = [
+        {"question": q, "score": s} for q, values in enumerate(scores) for s in values
+    ]
     samples_of(tmp_path, "one", rows)
     (run,) = reported(tmp_path / "r", tmp_path / "one").tables["Runs"]
     assert float(run["pass@2"]) == pytest.approx(1 / 3)
@@ -146,8 +148,8 @@ def test_a_length_is_a_whole_number_at_both_ends_of_its_interval_and_axis(tmp_pa
 def test_the_head_counts_the_files_that_it_names(tmp_path):
     dump(tmp_path, [group(rollout("2"))])
     (path,) = tmp_path.glob("*.jsonl")
-    metrics_beside(path).parent.mkdir(exist_ok=True)
-    metrics_beside(path).write_text('{"step": 1, "train/mean_score": 1}\n')
+    metrics_path(path).parent.mkdir(exist_ok=True)
+    metrics_path(path).write_text('{"step": 1, "train/mean_score": 1}\n')
     assert f"in 1 file of {path.name}; " in reported(tmp_path / "r", path).notes[0]
 
 
@@ -193,9 +195,9 @@ def test_every_text_is_kept_letter_by_letter_in_plain_ascii(tmp_path):
     reported(tmp_path / "report", dump(tmp_path / "d", lines))
     found = texts_of(tmp_path / "report")
     texts = [visible(text) for text in texts]
-    assert [one["question"] for one in found] == texts
-    assert [one["completion"] for one in found] == [f"{text}." for text in texts]
-    assert {one["place"].rpartition(".")[2] for one in found} == {"1"}
+    assert [row["question"] for row in found] == texts
+    assert [row["completion"] for row in found] == [f"{text}." for text in texts]
+    assert {row["place"].rpartition(".")[2] for row in found} == {"1"}
 
 
 def test_a_text_that_is_too_long_lacks_its_middle_and_says_so(tmp_path):
@@ -214,13 +216,13 @@ def test_a_report_replaces_one_and_nothing_else(tmp_path):
     path = dump(tmp_path / "d", [group(rollout("2", 1.0))])
     folder = tmp_path / "report"
     reported(folder, path)
-    files = {each.name for each in folder.iterdir()}
+    files = {file.name for file in folder.iterdir()}
     for name in ("texts-0099.js", "notes.md"):
         (folder / name).touch()
     reported(folder, path)
-    assert {each.name for each in folder.iterdir()} == files | {"notes.md"}
+    assert {file.name for file in folder.iterdir()} == files | {"notes.md"}
     (tmp_path / "d" / "report.js").touch()  # as a report has one
     with pytest.raises(SettingError, match="is there already"):
         reported(tmp_path / "d", path)
-    names = {each.name for each in (tmp_path / "d").iterdir()}
+    names = {file.name for file in (tmp_path / "d").iterdir()}
     assert names == {path.name, "report.js"}

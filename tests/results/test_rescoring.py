@@ -7,8 +7,8 @@ import jobs_for_items
 import pytest
 
 from rg_env.library import datasets, worker_jobs
-from rg_env.results.rescoring import rescored
-from rg_env.results.sources import Sources, files_of
+from rg_env.results.rescoring import rescore_samples
+from rg_env.results.sources import Sources, find_files
 from rg_env.task_rules.table import fault_of
 from tests.support import published
 from tests.support.reported import write_lines
@@ -25,9 +25,9 @@ def first_items(task, config, count):
 
 
 def scored_again(pool, path):
-    samples = list(Sources(files_of([str(path)])).samples())
+    samples = list(Sources(find_files([str(path)])).samples())
     places = [sample.row["place"] for sample in samples]
-    new = asyncio.run(rescored(pool, samples))
+    new = asyncio.run(rescore_samples(pool, samples))
     return sorted(new, key=lambda sample: places.index(sample.row["place"]))
 
 

@@ -4,13 +4,13 @@ import pytest
 
 from rg_env.errors import SettingError
 from rg_env.library.scales import load_shipped
-from rg_env.results.estimates import share_of
+from rg_env.results.estimates import estimate_share
 from rg_env.results.screening import (
     BANDS,
     MIN_GROUPS,
     ScreenRun,
-    screen_rows,
-    table_for,
+    screen_table,
+    screen_tasks,
 )
 from rg_env.results.terminal import rendered
 from rg_env.stream.curriculum import Curriculum
@@ -44,7 +44,7 @@ def banded(*shares, each=40, bounds=WHOLE):
 
 
 def screened(rows, bounds=WHOLE, least_share=0.1, task="gcd"):
-    return screen_rows(rows, {task: bounds}, least_share)[0]
+    return screen_tasks(rows, {task: bounds}, least_share)[0]
 
 
 # -- numbers ---------------------------------------------------------------------------
@@ -53,7 +53,7 @@ def screened(rows, bounds=WHOLE, least_share=0.1, task="gcd"):
 def test_the_share_is_that_of_groups_whose_rewards_differ_and_all_else_are_means():
     penalised = row(RIGHT, finish_reason="length") | {"scores": [1.0, 0.4]}
     task = screened([penalised, row(MIXED), row(RIGHT), row(WRONG)], bounds=None)
-    assert task.variance == share_of(2, 4)
+    assert task.variance == estimate_share(2, 4)
     assert (task.share, task.score, task.truncated) == (0.5, 0.625, 0.25)
 
 
@@ -65,6 +65,7 @@ def test_the_share_is_that_of_groups_whose_rewards_differ_and_all_else_are_means
     [
         ((0.9, 0.5, 0.0, 0.0, 0.0), (0.0, 0.4)),
         ((0.0, 0.0, 0.8, 0.8, 0.1), (0.4, 0.8)),
+        ((0.9, 0.9, 0.9, 0.3, 0.3), (0.0, 0.6)),  # poor together, not one alone
         ((0.9, 0.0, 0.9, 0.0, 0.9), (0.0, 1.0)),
     ],
 )
@@ -106,8 +107,8 @@ def test_a_task_with_too_little_variance_is_left_out_with_its_reason(rows, why):
 def test_the_table_has_tasks_in_the_order_of_their_shares_and_those_left_out_last():
     rows = [row(RIGHT), row(MIXED, task="lcm"), row(RIGHT, task="lcm")]
     bounds = {"acre": None, "gcd": None, "lcm": None, "maze": (0.2, 0.7)}
-    found = screen_rows([*rows, row(MIXED, 0.5, "maze")], bounds, 0.1)
-    lines = [line.split() for line in rendered(table_for(found)).splitlines()[-4:]]
+    found = screen_tasks([*rows, row(MIXED, 0.5, "maze")], bounds, 0.1)
+    lines = [line.split() for line in rendered(screen_table(found)).splitlines()[-4:]]
     maze, lcm, acre, gcd = lines
     assert maze[:3] + maze[-3:] == ["maze", "1", "1.00", "0.2-0.7", "0.50", "0%"]
     assert lcm[:3] + lcm[-2:] == ["lcm", "2", "0.50", "0.75", "0%"]
@@ -144,7 +145,7 @@ def found_by(run, shares, given=None):
         for task, share in shares.items()
         for i in range(10)
     ]
-    tasks = screen_rows(rows, run.bounds, 0.1)
+    tasks = screen_tasks(rows, run.bounds, 0.1)
     return run.settings({"env": given or {}}, tasks)["env"]
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rg_env.group_encoding import encode_for_file
-from rg_env.results.sources import NEEDED, Sources, files_of
+from rg_env.results.sources import NEEDED, Sources, find_files
 from tests.support import published
 from tests.support.reported import group, rollout, write_lines
 
@@ -35,7 +35,7 @@ OWN = {"task": "sums", "seed": 7, "params": {"a": 1}, "text": "<answer>4</answer
 
 
 def read(path):
-    sources = Sources(files_of([str(path)]))
+    sources = Sources(find_files([str(path)]))
     return list(sources.samples()), sources
 
 
@@ -159,6 +159,6 @@ def test_a_folder_is_read_without_what_is_no_rollout_the_files_of_one_name_toget
     others = ("notes.txt", "env_checkpoints/step-3.json", "checkpoints/history.jsonl")
     for name in (*others, "policy/config.json", "policy/x.json"):
         lines(tmp_path / name, OWN)
-    found = [(path.name, path.parent.name) for path in files_of([str(tmp_path)])]
+    found = [(path.name, path.parent.name) for path in find_files([str(tmp_path)])]
     runs = ("step-200", "step-1000")
     assert found == [(f"{task}.json", run) for task in "xy" for run in runs]

@@ -45,7 +45,7 @@ def test_without_a_terminal_it_is_a_line_now_and_then(caplog, capsys, monkeypatc
     caplog.set_level(logging.INFO)
     with WorkProgress("evaluation", 3, "items") as work:
         work.advance()
-        monkeypatch.setattr(terminal, "LINE_EVERY_S", 0.0)
+        monkeypatch.setattr(terminal, "LOG_INTERVAL_S", 0.0)
         work.advance()
         monkeypatch.undo()
         work.advance("score 0.3")

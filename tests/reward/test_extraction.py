@@ -12,9 +12,9 @@ from rg_env.reward.extraction import (
     MAX_CLOSING_WORDS,
     THINKING,
     Extraction,
+    completion_text,
     extract_answer,
     opens_thinking,
-    whole_text,
 )
 from rg_env.reward.prompt import SYSTEM_PROMPT, built_in_prompt
 
@@ -37,7 +37,7 @@ def failure_of(text, **settings):
 
 
 FINAL = "<|start|>assistant<|channel|>final<|message|>"
-"""What stands before the answer of gpt-oss, and says nothing."""
+"""The header of the final message of gpt-oss, which is no text."""
 
 
 @pytest.mark.parametrize(("opening", "closing"), THINKING.items())
@@ -67,11 +67,11 @@ commentary to=functions.x json{}assistantanalysis ¦ assistantfinal
 <|START_ACTION|> ¦ <|END_ACTION|>
 <|tool_calls_section_begin|> ¦ <|tool_calls_section_end|>
 """
-"""What opens text without an answer, as models write it, and what ends it."""
+"""Headers and tags before text that is not final, and what ends this text."""
 
 
 @pytest.mark.parametrize("row", HEADERS.strip("\n").splitlines())
-def test_headers_as_models_write_them_open_what_holds_no_answer(row):
+def test_headers_as_models_write_them_hide_the_answers_after_them(row):
     opening, closing = re.split(" ¦ ?", row)
     draft = f"{opening}maybe <answer>4</answer>"
     final = f"{FINAL}<answer>5</answer><|return|>"
@@ -102,7 +102,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize(("opening", "closing"), FOREIGN.items())
-def test_an_element_that_nobody_has_listed_holds_no_final_answer(opening, closing):
+def test_an_unlisted_element_holds_no_final_answer(opening, closing):
     draft = f"{opening}maybe <answer>4</answer>{closing}"
     assert failure_of(f"{draft} It is 5.") == "no_answer"
     assert answer_of(f"{draft}<answer>5</answer>") == "5"
@@ -199,7 +199,7 @@ GOING_ON = """
     [*GOING_ON.strip("\n").splitlines(), " ".join(["word"] * (MAX_CLOSING_WORDS + 1))],
 )
 @pytest.mark.parametrize("opening", ["", "<ponder>", "<|begin_plan|>"])
-def test_an_answer_that_the_text_goes_on_after_is_not_final(opening, rest):
+def test_an_answer_is_not_final_if_the_text_goes_on(opening, rest):
     text = f"{opening}so <answer>3</answer>{rest}".replace("↵", "\n")
     assert failure_of(text) == "unfinished_thinking"
     assert answer_of(f"<think>{text}</think><answer>5</answer>") == "5"
@@ -214,7 +214,7 @@ OPENED = [
 
 
 @pytest.mark.parametrize("text", sorted(OPENED))
-def test_the_one_answer_behind_the_thinking_of_the_template_is_the_answer(text):
+def test_the_only_answer_behind_the_template_s_thinking_counts(text):
     assert answer_of(text, thinking_open=True) == "5"
 
 
@@ -229,7 +229,7 @@ def test_an_empty_answer_is_an_answer():
 
 
 @pytest.mark.parametrize("content", ["a\x00b", "\ud800", "x < 3 > y", "<b>5</b>", "</"])
-def test_what_is_no_tag_stays_as_it_is(content):
+def test_text_that_is_no_tag_stays_unchanged(content):
     assert answer_of(f"<answer>{content}</answer>") == content
 
 
@@ -339,9 +339,9 @@ def test_a_text_has_an_answer_or_a_failure_says_why(answer_format, line):
 @pytest.mark.slow
 @given(text=any_text, thinking_open=st.booleans())
 def test_any_text_gives_a_stripped_part_of_itself_or_a_reason(text, thinking_open):
-    one = extract_answer(text, thinking_open=thinking_open)
-    answer, failure = one.answer, one.failure
-    assert (answer is None) != (failure is None)
+    found = extract_answer(text, thinking_open=thinking_open)
+    answer = found.answer
+    assert (answer is None) != (found.failure is None)
     if answer is not None:
         assert answer in text and answer == answer.strip()
         assert not any(tag in answer for tag in TAGS)
@@ -356,7 +356,7 @@ def test_exactly_one_answer_is_an_answer(answers, between):
 
 
 def read_in_one_pass(piece, begin="", **settings):
-    """Return the answer of a long text, which a quadratic pass takes minutes for."""
+    """Return the answer of a long text; a quadratic pass would take minutes."""
     began_s = time.process_time()
     answer = answer_of(begin + piece * (500_000 // len(piece)), **settings)
     assert time.process_time() - began_s < 5.0
@@ -411,7 +411,7 @@ def test_a_long_row_of_boxes_is_read_in_one_pass(piece, begin):
     assert read_in_one_pass(piece, begin, answer_format="boxed") is None
 
 
-# -- what a trainer has ----------------------------------------------------------------
+# -- prompts and messages --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("opened", ["<think>", "<think>\n", "◁think▷", "<Think>\n\n"])
@@ -423,11 +423,11 @@ def test_a_prompt_that_ends_with_an_opening_tag_opens_the_thinking(opened):
 
 @pytest.mark.parametrize("name", ["reasoning_content", "reasoning", "thinking"])
 def test_thinking_that_was_split_off_belongs_to_the_text(name):
-    message = {"role": "assistant", name: "5?", "content": "<answer>6</answer>"}
-    assert whole_text([message]) == "<think>5?</think><answer>6</answer>"
-    assert whole_text([message | {name: None}]) == "<answer>6</answer>"
+    message = {name: "5?", "content": "<answer>6</answer>"}
+    assert completion_text([message]) == "<think>5?</think><answer>6</answer>"
+    assert completion_text([message | {name: None}]) == "<answer>6</answer>"
 
 
 def test_a_completion_without_messages_or_content_is_an_empty_text():
-    assert whole_text("5") == "5"
-    assert whole_text([]) == whole_text([{"role": "assistant", "content": None}]) == ""
+    assert completion_text("5") == "5"
+    assert completion_text([]) == completion_text([{"content": None}]) == ""

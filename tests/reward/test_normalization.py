@@ -1,10 +1,10 @@
-"""What is only formatting around an answer comes off, and nothing else."""
+"""Normalization removes formatting around an answer, and nothing else."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rg_env.reward.normalization import MAX_ROUNDS, RULES, normalizing
+from rg_env.reward.normalization import MAX_ROUNDS, RULES, build_formatting_remover
 from rg_env.reward.score import Score, ScoringRules, better_score
 
 TABLE = r"""
@@ -109,7 +109,7 @@ _a_b_ ⇒ a_b
 - dog ⇒ dog
 {"answer": [1, "a"]} ⇒ [1, "a"]
 """
-"""Answers, with what is read in them; the others have no formatting, and stay."""
+"""Answers with and without formatting; those without an arrow stay unchanged."""
 
 PAIRS = [
     line.replace("↵", "\n").partition(" ⇒ ") for line in TABLE.strip().splitlines()
@@ -139,7 +139,7 @@ It is so. ¦ The answer is: It was so. ¦ It was so.
 1,000 ¦ `1,001` ¦ 1,001
 _ Q↵Q _ ¦ ```↵_ Q↵Q _↵``` ¦ _ Q↵Q _
 """
-"""What belongs to the right answer is no formatting."""
+"""Reference, answer, and the answer without formatting: signs of the reference stay."""
 
 WRITTEN = [
     *(("7", answer, read or answer) for answer, _, read in PAIRS),
@@ -152,27 +152,25 @@ WRITTEN = [
     ("7", "1 2 \r\n3 4\r", "1 2\n3 4"),
     *(line.replace("↵", "\n").split(" ¦ ") for line in OF_GOLD.strip().splitlines()),
 ]
-"""Right answers, an answer as it is written, and as it is read."""
+"""References, answers as they are written, and the same without formatting."""
 
 
 @pytest.mark.parametrize(("gold", "answer", "read"), WRITTEN)
-def test_an_answer_is_read_without_its_formatting_and_nothing_else_comes_off(
-    gold, answer, read
-):
-    assert normalizing(gold)(answer) == read
+def test_only_formatting_is_removed_from_an_answer(gold, answer, read):
+    assert build_formatting_remover(gold)(answer) == read
 
 
 @given(st.text(alphabet="`*_$\\{}()[]\"'.=- \n5ax\u200b\u2212", max_size=60))
 def test_gold_answers_stay_as_they_are(text):
     gold = text.strip()
-    assert normalizing(gold)(gold) == gold
+    assert build_formatting_remover(gold)(gold) == gold
 
 
 @given(st.text(alphabet="`*_$\\{}()[]\"'.=- \n5ax,:#<>isI\u200b\u2212", max_size=40))
-def test_no_formatted_answer_is_taken_for_a_plain_one(text):
+def test_an_answer_that_any_rule_changes_is_changed(text):
     text = text.strip()
     for rule in RULES:
-        assert rule(text) == text or normalizing("7")(text) != text
+        assert rule(text) == text or build_formatting_remover("7")(text) != text
 
 
 @given(st.text(max_size=200))
@@ -189,22 +187,24 @@ def test_no_rule_makes_a_text_longer(text):
     ],
 )
 @pytest.mark.parametrize("end", ["", "x", "**", "}"])
-def test_no_text_keeps_it_long(part, end):
-    """It would take minutes if a rule were more than linear."""
+def test_no_text_takes_long(part, end):
+    """A quadratic rule would take minutes."""
     text = "```" + part * 20_000 + end
-    assert len(normalizing(None)(text)) <= len(text)
-    assert len(normalizing(None)(part * 20_000 + end)) <= len(text)
+    assert len(build_formatting_remover(None)(text)) <= len(text)
+    assert len(build_formatting_remover(None)(part * 20_000 + end)) <= len(text)
 
 
 def test_many_layers_of_formatting_end_at_a_bound():
     text = "5"
     for _ in range(10 * MAX_ROUNDS):
         text = f"\\text{{{text}}}."
-    assert normalizing(None)(text).startswith("\\text{")
+    assert build_formatting_remover(None)(text).startswith("\\text{")
 
 
 def best(answer, **scored):
-    return better_score(answer, normalizing("7"), lambda form: scored[f"of_{form}"])
+    return better_score(
+        answer, build_formatting_remover("7"), lambda text: scored[f"of_{text}"]
+    )
 
 
 BETTER = """
@@ -216,11 +216,11 @@ BETTER = """
 0.0 rejected     0.0 wrong    normalized
 0.0 scorer_error 0.0 wrong    normalized
 """
-"""The scores of an answer as it is written and normalized, and that which counts."""
+"""The scores of the original and of the normalized answer, and the one that counts."""
 
 
 @pytest.mark.parametrize("row", BETTER.strip().splitlines())
-def test_the_higher_score_counts_and_of_equal_ones_that_which_was_read(row):
+def test_the_higher_score_counts_and_of_equal_ones_that_of_a_parsed_text(row):
     value, outcome, other_value, other_outcome, counts = row.split()
     written = Score(float(value), outcome, "5.")
     normalized = Score(float(other_value), other_outcome, "5.", normalized=True)
@@ -238,10 +238,10 @@ def test_plain_answers_and_right_ones_are_scored_once(answer, value):
     ("task", "written"), [("codeio", ['"5"', '"5"']), ("lcm", ["5", "5"])]
 )
 def test_a_quoted_number_is_a_text_in_json_and_formatted_elsewhere(task, written):
-    normalized = ScoringRules().normalizer(task, {"question": "", "answer": "5"})
+    normalized = ScoringRules().build_normalizer(task, {"question": "", "answer": "5"})
     assert [normalized('"5"'), normalized('**"5"**')] == written
 
 
 def test_answers_stay_as_they_are_without_normalization():
-    normalized = ScoringRules(normalize_answers=False).normalizer("lcm", {})
+    normalized = ScoringRules(normalize_answers=False).build_normalizer("lcm", {})
     assert normalized("**5**") == "**5**"

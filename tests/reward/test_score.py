@@ -5,12 +5,12 @@ import math
 import pytest
 
 from rg_env.reward.score import (
-    WRONG_AT_MOST,
+    MAX_WRONG_VALUE,
     Score,
     as_unit,
-    compare_formats,
     outcome_of,
     score_answer,
+    score_both_formats,
     tagged,
 )
 
@@ -65,19 +65,19 @@ FORMATS = {
 
 @pytest.mark.parametrize(("answer", "scores", "value"), FORMATS.values(), ids=FORMATS)
 def test_the_higher_score_of_both_formats_counts(answer, scores, value):
-    assert compare_formats(answer, ENTRY, table(scores)).value == value
+    assert score_both_formats(answer, ENTRY, table(scores)).value == value
 
 
 @pytest.mark.parametrize(("entry", "value"), [(NO_GOLD, 0.0), (FROM_OUTSIDE, 1.0)])
-def test_without_a_gold_answer_tags_count_for_entries_from_outside_alone(entry, value):
-    assert compare_formats("4", entry, table({tagged("4"): 1.0})).value == value
+def test_without_a_reference_tags_count_only_for_entries_from_outside(entry, value):
+    assert score_both_formats("4", entry, table({tagged("4"): 1.0})).value == value
 
 
 def test_a_scorer_that_cannot_read_tags_keeps_the_bare_score():
     def scorer(answer, entry):
         return 0.5 if answer == "4" else fails(answer, entry)
 
-    assert compare_formats("4", ENTRY, scorer).value == 0.5
+    assert score_both_formats("4", ENTRY, scorer).value == 0.5
 
 
 def test_a_right_answer_is_scored_once():
@@ -87,7 +87,7 @@ def test_a_right_answer_is_scored_once():
         scored.append(answer)
         return 1.0
 
-    compare_formats("5", ENTRY, scorer)
+    score_both_formats("5", ENTRY, scorer)
     assert scored == ["5"]
 
 
@@ -96,7 +96,7 @@ def test_a_right_answer_is_scored_once():
 
 @pytest.mark.parametrize(
     ("value", "outcome"),
-    [(1.0, "right"), (0.99, "partial"), (WRONG_AT_MOST, "wrong"), (0.0, "wrong")],
+    [(1.0, "right"), (0.99, "partial"), (MAX_WRONG_VALUE, "wrong"), (0.0, "wrong")],
 )
 def test_an_outcome_names_the_score(value, outcome):
     assert outcome_of(value) == outcome

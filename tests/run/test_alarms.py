@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from rg_env.run.alarms import ALL, GOLD_CHARS, OF_TASKS, WINDOW, Alarms
+from rg_env.run.alarms import ALL, GOLD_CHARS, TASK_ALARMS, WINDOW, Alarms
 from rg_env.run.group import Rollout
 from rg_env.stream.completion_scores import Result
 from tests.support.groups import scored
@@ -30,16 +30,18 @@ def simulated(seed, groups, tasks=TASKS, outcome="wrong", share=0.0, truncated=0
         "moves": lambda: " ".join(rng.choices(["left", "up"], k=20)),
     }
     for index in range(groups):
-        task, skill = rng.choice(tasks), rng.random()
+        task = rng.choice(tasks)
+        skill = rng.random()
         answer = kinds[task.rpartition("_")[0]]
-        gold, rollouts = answer(), []
+        gold = answer()
+        rollouts = []
         for _ in range(GROUP_SIZE):
-            own = gold if rng.random() < skill else answer()
-            score = float(own == gold)
+            text = gold if rng.random() < skill else answer()
             end = "length" if rng.random() < truncated else "stop"
-            is_trouble = rng.random() < share
-            given = (0.0, outcome) if is_trouble else (score, "right")
-            rollouts.append(rollout(own, *given, end))
+            if rng.random() < share:
+                rollouts.append(rollout(text, 0.0, outcome, end))
+            else:
+                rollouts.append(rollout(text, float(text == gold), "right", end))
         yield scored(task, rollouts, None if "moves" in task else gold, index=index)
 
 
@@ -63,7 +65,7 @@ def watched(groups):
 
 def rung(groups):
     counts = watched(groups)[0].counts
-    assert set(counts) == set(OF_TASKS)
+    assert set(counts) == set(TASK_ALARMS)
     return {name for name, count in counts.items() if count}
 
 
@@ -75,11 +77,11 @@ def test_none_rings_for_a_healthy_policy(tasks):
 
 def test_one_answer_that_is_rewarded_in_every_question_rings():
     alarms, lines = watched(gamed(WINDOW, "0"))
-    ((name, task, count, sentence),) = alarms.news()
+    ((name, task, count, sentence),) = alarms.new_rows()
     assert (name, task, count) == ("repeated_answer", "gcd", 1)
     assert "the answer '0' was rewarded in" in sentence
     assert len(lines) == 1 and sentence in lines[0]
-    assert alarms.news() == []  # until one rings again
+    assert alarms.new_rows() == []  # until one rings again
 
 
 @pytest.mark.parametrize(
@@ -124,7 +126,7 @@ def test_a_task_without_variance_rings():
 )
 def test_trouble_of_the_scorer_rings(outcome, name):
     alarms, _ = watched(simulated(7, 300, TASKS[:4], outcome, 0.1))
-    assert {row[:2] for row in map(tuple, alarms.news())} == {
+    assert {row[:2] for row in map(tuple, alarms.new_rows())} == {
         (name, place) for place in [*TASKS[:4], ALL]
     }
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rg_env.run.checkpoints import BadCheckpointError, Checkpoints, load, newest
+from rg_env.run.checkpoints import BadCheckpointError, Checkpoints, find_newest, load
 from tests.support.processes import files_end_at
 
 
@@ -20,64 +20,69 @@ class Part:
         self.value = int(state["value"])
 
 
-class OfPart(Checkpoints):
+class OnePart(Checkpoints):
     """The checkpoints of an environment whose state is one value."""
 
     def __init__(self, folder):
-        config = SimpleNamespace(wandb_name="rg", num_shards=1, stream_settings={})
-        env = SimpleNamespace(checkpoint_dir=str(folder), config=config, _items=None)
+        config = SimpleNamespace(wandb_name="rg", num_shards=1)
+        env = SimpleNamespace(checkpoint_dir=str(folder), config=config)
         super().__init__(env, None, None)
         self.part = Part(1)
-        env.curr_step, env.save_checkpoint = 4, lambda step: self.write(step, {})
+        env.curr_step = 4
+        env.save_checkpoint = lambda step: self.write(step, {})
 
     def parts(self):
         return {"a": self.part}
 
+    def _settings(self):
+        return {}
+
 
 @pytest.fixture
-def saves(tmp_path):
-    saves = OfPart(tmp_path)
-    yield saves
-    saves.release()
+def checkpoints(tmp_path):
+    checkpoints = OnePart(tmp_path)
+    yield checkpoints
+    checkpoints.release()
 
 
-def value_of(saves):
-    return json.loads((saves.folder / "step-4.json").read_bytes())["a"]["value"]
+def saved_value(path):
+    return json.loads(path.read_bytes())["a"]["value"]
 
 
 # -- a write ---------------------------------------------------------------------------
 
 
-def test_a_full_disk_keeps_the_old_checkpoint_and_the_next_leaves_nothing_else(saves):
-    saves.write(4, {})
+def test_a_full_disk_keeps_the_old_checkpoint_and_the_next_leaves_nothing_else(
+    checkpoints,
+):
+    path = checkpoints.write(4, {})
     with files_end_at(1000), pytest.raises(OSError, match="File too large"):
-        saves.write(4, {"filler": "x" * 5000})
-    assert value_of(saves) == 1
-    saves.part.value = 2
-    saves.write(4, {})
-    assert value_of(saves) == 2
-    assert {path.name for path in saves.folder.iterdir()} == {
-        "step-4.json",
-        "ledger.json",
-    }
+        checkpoints.write(4, {"filler": "x" * 5000})
+    assert saved_value(path) == 1
+    checkpoints.part.value = 2
+    checkpoints.write(4, {})
+    assert saved_value(path) == 2
+    assert {*path.parent.iterdir()} == {path, path.with_name("ledger.json")}
 
 
 # -- which checkpoint is continued -----------------------------------------------------
 
 
-def test_the_newest_step_is_found_by_number_and_not_by_name(saves):
+def test_the_newest_step_is_found_by_number_and_not_by_name(checkpoints):
+    folder = checkpoints.hold_folder()
     for step in (9, 10, 30):
-        saves.write(step, {})
-    (saves.folder / "step-x.json").write_text("")
-    assert newest(saves.folder, 29) == saves.folder / "step-10.json"
-    assert newest(saves.folder, 8) is None
+        checkpoints.write(step, {})
+    (folder / "step-x.json").write_text("")
+    assert find_newest(folder, 29) == folder / "step-10.json"
+    assert find_newest(folder, 8) is None
 
 
-def test_a_folder_that_a_living_instance_holds_is_left_to_it(saves, tmp_path):
-    second = OfPart(tmp_path)
-    assert (saves.folder.name, second.folder.name) == ("rg", "rg.1")
-    saves.release()
-    assert OfPart(tmp_path).folder == saves.folder
+def test_a_folder_that_a_living_instance_holds_is_left_to_it(checkpoints, tmp_path):
+    first = checkpoints.hold_folder()
+    second = OnePart(tmp_path)
+    assert (first.name, second.hold_folder().name) == ("rg", "rg.1")
+    checkpoints.release()
+    assert OnePart(tmp_path).hold_folder() == first
     second.release()
 
 
@@ -120,9 +125,9 @@ def test_what_cannot_be_loaded_leaves_every_part_as_it_was(tmp_path, changes, re
 # -- the ledger ------------------------------------------------------------------------
 
 
-def test_a_shorter_ledger_leaves_nothing_of_a_longer_one(saves):
-    saves.begin()
+def test_a_shorter_ledger_leaves_nothing_of_a_longer_one(checkpoints):
+    checkpoints.begin()
     for queried in (10**9, 1):
-        saves.ledger.load_state_dict({"queried": queried, "outcomes": {}})
-    ledger = json.loads((saves.folder / "ledger.json").read_bytes())
+        checkpoints.ledger.load_state_dict({"queried": queried, "outcomes": {}})
+    ledger = json.loads((checkpoints.hold_folder() / "ledger.json").read_bytes())
     assert ledger == {"queried": 1, "outcomes": {}}

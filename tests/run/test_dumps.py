@@ -10,8 +10,8 @@ import numpy as np
 import orjson
 import pytest
 
-from rg_env.line_file import MAX_WAITING, LineFile, read_groups
-from rg_env.run.dumps import Dumps, DumpWriter, line_of
+from rg_env.line_file import MAX_QUEUED, LineFile, read_groups
+from rg_env.run.dumps import Dumps, DumpWriter, metrics_line
 from rg_env.run.group import Rollout
 from tests.support.groups import scored
 from tests.support.parts import GUARD_S, env_config
@@ -122,12 +122,12 @@ def test_refused_groups_wait_in_order_and_beyond_the_bound_they_are_lost(
     writer, folder
 ):
     folder.write_text("a file where the folder should be")
-    write(writer, range(MAX_WAITING + 5))
-    assert len(writer.buffer) == writer.groups_waiting == MAX_WAITING
-    assert (writer.groups_total, writer.groups_lost) == (MAX_WAITING, 5)
+    write(writer, range(MAX_QUEUED + 5))
+    assert len(writer.buffer) == writer.groups_waiting == MAX_QUEUED
+    assert (writer.groups_total, writer.groups_lost) == (MAX_QUEUED, 5)
     folder.unlink()
     write(writer, ["new"])
-    assert all_numbers(folder) == [*range(MAX_WAITING), "new"]
+    assert all_numbers(folder) == [*range(MAX_QUEUED), "new"]
 
 
 def test_what_still_waits_at_the_end_is_counted_lost(writer, folder, caplog):
@@ -160,7 +160,9 @@ def test_a_resumed_run_continues_the_counters_and_completes_its_file(writer, fol
 
 SAVED = "reasoning_gym_environment_rollouts"
 FAILED = "reasoning_gym_environment_FAILED_rollouts"
-GOOD, ALL_RIGHT, FAILED_ONE = (1.0, 0.0), (1.0, 1.0), (0.0, 0.0)
+GOOD = (1.0, 0.0)
+ALL_RIGHT = (1.0, 1.0)
+FAILED_ONE = (0.0, 0.0)
 
 
 def scored_group(*scores):
@@ -215,7 +217,7 @@ def test_a_group_whose_caller_is_cancelled_is_written_all_the_same(tmp_path):
 
 
 def test_groups_of_one_moment_are_dumped_in_their_order(tmp_path, monkeypatch):
-    put = LineFile.put
+    put = LineFile.append_or_queue
     numbers = [number / 8 for number in range(8)]
 
     def slow(file, line):  # the earlier, the slower
@@ -228,7 +230,7 @@ def test_groups_of_one_moment_are_dumped_in_their_order(tmp_path, monkeypatch):
         await asyncio.gather(*(dumps.take(scored_group(n, 1.0)) for n in numbers))
         await dumps.close()
 
-    monkeypatch.setattr(LineFile, "put", slow)
+    monkeypatch.setattr(LineFile, "append_or_queue", slow)
     asyncio.run(run())
     (file,) = tmp_path.glob("*.jsonl")
     assert [each["rollouts"][0]["score"] for each in read_groups(file)] == numbers
@@ -251,7 +253,7 @@ def test_a_line_has_the_finite_numbers_and_the_alarms_and_nothing_else():
     }
     alarm = ["no_variance", "gcd", 1, "32 groups", ["'4': 1.0"]]
     head = {"step": 3, "time": "now", "kind": "serve", "model": "m"}
-    assert json.loads(line_of(head, values, [alarm])) == {
+    assert json.loads(metrics_line(head, values, [alarm])) == {
         **head,
         "train/mean_score": 0.5,
         "train/completion_lengths_max": 7,
@@ -264,21 +266,22 @@ def test_a_line_has_the_finite_numbers_and_the_alarms_and_nothing_else():
 def test_every_log_is_a_line_of_the_file_of_the_run_and_waits_for_no_disk(
     tmp_path, monkeypatch, is_kept
 ):
-    hangs, put = threading.Event(), LineFile.put
+    hangs = threading.Event()
+    put = LineFile.append_or_queue
 
     def hanging(file, line):
         assert hangs.wait(GUARD_S)
         return put(file, line)
 
-    monkeypatch.setattr(LineFile, "put", hanging)
+    monkeypatch.setattr(LineFile, "append_or_queue", hanging)
 
     async def run():
         dumps = Dumps(env_config(data_dumps_dir=str(tmp_path), dump_metrics=is_kept))
         for step in range(3):
-            dumps.note_numbers(step, "serve", {"train/mean_score": 0.5}, [])
+            dumps.write_metrics(step, "serve", {"train/mean_score": 0.5}, [])
         hangs.set()
         await dumps.close()
-        dumps.note_numbers(3, "serve", {}, [])
+        dumps.write_metrics(3, "serve", {}, [])
         return dumps.run_uuid
 
     expected = {f"{asyncio.run(run())}_metrics.jsonl": [0, 1, 2]} if is_kept else {}

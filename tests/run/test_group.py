@@ -69,10 +69,11 @@ def test_a_group_is_kept_for_one_rollout_above_the_threshold(scores, threshold, 
 
 
 def test_a_continued_ledger_has_its_outcomes_and_no_rollouts_in_flight():
-    ledger, again = Ledger(), Ledger()
-    for each in (ledger, again):
-        each.query(8)
-        each.settle(Ending.SENT, 5)
+    ledger = Ledger()
+    again = Ledger()
+    for before in (ledger, again):
+        before.query(8)
+        before.settle(Ending.SENT, 5)
     again.load_state_dict(json.loads(json.dumps(ledger.state_dict())))
     assert (again.queried, again.outcomes, again.in_flight) == (5, {"sent": 5}, 0)
 

@@ -21,10 +21,10 @@ def no_pauses(monkeypatch):
 
 @dataclasses.dataclass
 class Part:
-    """A source of `items`, and a model, a reward and a sink that do what is told.
+    """A source of `items`, and a model, a reward and a sink that follow a script.
 
-    `does` has what happens in turn, the last for ever: None is the work itself, an
-    error is raised, "hang" waits for ever.
+    `does` lists what happens at each call, the last entry at all further calls: None
+    does the work, an error is raised, "hang" waits for ever.
     """
 
     does: list = dataclasses.field(default_factory=lambda: [None])
@@ -64,9 +64,9 @@ class Last(Part):
 
 
 def run_of(items=("a",), model=None, reward=None, sink=None, last=None, **how):
-    """Return a run and its last sink; each part does what is given, or its work.
+    """Return a run and its last sink; a part does its work unless it is told otherwise.
 
-    `model` is a list of what the model does in turn, or the one thing.
+    `model` is a list of what the model does at each call, or a single entry.
     """
     last = Last([last])
     does = model if isinstance(model, list) else [model]
@@ -141,7 +141,7 @@ def test_an_item_that_is_lost_once_is_sampled_before_new_ones():
 
 def test_what_is_not_the_fault_of_an_item_costs_it_no_try():
     outage = Lost(Ending.UNANSWERED, is_items_fault=False)
-    run, last = run_of("a", model=[outage] * 9 + [None], tries=1)
+    run, last = run_of("a", model=[outage] * 9 + [None], max_tries=1)
     asyncio.run(worked_through(run))
     assert last.taken == ["a"]
 
@@ -152,14 +152,14 @@ def test_who_is_told_of_a_group_that_is_given_up_gets_it_with_the_reason():
     async def told(group, why):
         given_up.append((group.item, str(why)))
 
-    run, _ = run_of("ab", model=LOST, tries=2, on_given_up=told)
+    run, _ = run_of("ab", model=LOST, max_tries=2, on_given_up=told)
     asyncio.run(worked_through(run))
     assert given_up == [("a", "no server"), ("b", "no server")]
 
 
 @pytest.mark.parametrize("part", ["model", "reward"])
 def test_a_group_without_scores_in_time_is_lost(part):
-    run, _ = run_of("a", **{part: "hang"}, tries=1, score_within_s=0.01)
+    run, _ = run_of("a", **{part: "hang"}, max_tries=1, score_within_s=0.01)
     asyncio.run(worked_through(run))
     assert outcomes(run) == {"failed": SIZE}
 
@@ -213,10 +213,11 @@ def test_a_group_that_is_cancelled_ends_and_its_item_is_sampled_again(
 
 
 def test_a_group_keeps_what_its_source_knows_of_it_when_it_is_tried_again():
-    group = Group("a", first=3, known="place")
-    group.rollouts, group.data = [Rollout()], {}
+    group = Group("a", first_index=3, source_info="index")
+    group.rollouts = [Rollout()]
+    group.data = {}
     again = group.next_try()
-    assert (again.item, again.first, again.known) == ("a", 3, "place")
+    assert (again.item, again.first_index, again.source_info) == ("a", 3, "index")
     assert (again.rollouts, again.data) == ((), None)
 
 

@@ -28,13 +28,13 @@ def taken(*groups):
 
 
 def take(metrics, *groups):
-    for each in groups:
-        asyncio.run(metrics.take(each))
+    for group in groups:
+        asyncio.run(metrics.take(group))
 
 
-def numbers(metrics):
-    """Return the numbers, without the counts of alarms."""
-    found = metrics.numbers()
+def without_alarms(metrics):
+    """Return the metrics without the counts of alarms."""
+    found = metrics.metrics()
     return {name: n for name, n in found.items() if not name.startswith("alarms/")}
 
 
@@ -44,7 +44,7 @@ def test_shares_and_means_are_of_all_groups_since_the_last_call():
         both.rollouts[0], completion_tokens=20, finish_reason="length"
     )
     metrics = taken(both, dataclasses.replace(both, rollouts=[long, long]))
-    found = numbers(metrics)
+    found = without_alarms(metrics)
     assert (found["outcomes/right"], found["outcomes/wrong"]) == (0.75, 0.25)
     assert found["train/percent_correct"] == 0.75
     assert found["train/mean_score"] == pytest.approx(0.85)
@@ -52,7 +52,7 @@ def test_shares_and_means_are_of_all_groups_since_the_last_call():
     assert (found["train/level"], found["train/truncated"]) == (0.25, 0.5)
     assert found["train/completion_tokens"] == (5 + 5 + 20 + 20) / 4
     take(metrics, group(right=1.0))
-    found = numbers(metrics)
+    found = without_alarms(metrics)
     assert (found["train/completion_tokens"], found["train/rollouts_scored"]) == (5, 5)
     assert found["outcomes/right"] == 1.0
     assert not {"train/level", "outcomes/wrong"} & found.keys()
@@ -69,7 +69,7 @@ def test_the_ledger_and_the_events_are_totals():
         "events/prompts_too_long": 1,
         "train/rollouts_scored": 0,
     }
-    assert numbers(metrics) == numbers(metrics) == expected
+    assert without_alarms(metrics) == without_alarms(metrics) == expected
 
 
 def test_the_summary_says_endings_and_outcomes_with_the_commonest_first(logged):

@@ -102,7 +102,7 @@ async def test_the_chat_template_gets_its_arguments():
 
 async def test_the_trainer_gets_the_sampling_settings():
     env = ReasoningGymEnv(env_config(temperature=0.6), [settings_of(extra_body=EXTRA)])
-    sampled = env._trainer_data.sampled_with
+    sampled = env._trainer_data.generation_params
     await env.close()
     assert sampled == {"temperature": 0.6, "top_p": 1.0, "top_k": 5, "stop": ["a"]}
 

@@ -10,7 +10,7 @@ import pytest
 
 from rg_env import Item, Result, Tasks, outcome_counts, score, score_async
 from rg_env.errors import SettingError
-from rg_env.reward.score import WRONG_AT_MOST
+from rg_env.reward.score import MAX_WRONG_VALUE
 from tests.support.hostile_texts import HOSTILE
 from tests.support.parts import REPO_ROOT
 
@@ -80,7 +80,7 @@ def test_nothing_that_a_model_writes_raises(item):
     texts += [f"<answer>{text}</answer>" for text in texts]
     values = [result.value for result in score(item, texts)]
     assert len(values) == len(texts)
-    assert max(values) <= WRONG_AT_MOST
+    assert max(values) <= MAX_WRONG_VALUE
 
 
 def test_a_thousand_answers_and_megabytes_of_them_have_a_result_each(item):

@@ -29,8 +29,8 @@ MEANS = st.lists(st.floats(0, 1), max_size=40)
 def run_of(target=0.7, bounds=(0.0, 1.0), level=None):
     """Return the feedback of a run of the task `gcd`."""
     run = Feedback(target)
-    run.moving = ["gcd"]
-    run.curriculum.limit({"gcd": bounds})
+    run.moving_tasks = ["gcd"]
+    run.curriculum.set_bounds({"gcd": bounds})
     if level is not None:
         run.curriculum["gcd"] = level
     return run
@@ -137,7 +137,8 @@ def test_a_level_set_outside_the_bounds_is_used_and_comes_back_by_results_alone(
 @pytest.mark.slow
 @given(MEANS, MEANS, st.none() | LEVELS)
 def test_a_state_survives_json_and_continues(before, after, level):
-    first, second = run_of(level=level), run_of()
+    first = run_of(level=level)
+    second = run_of()
     score(first, *before)
     second.load_state_dict(json.loads(json.dumps(first.state_dict())))
     assert score(first, *after) == score(second, *after)
@@ -178,7 +179,7 @@ def test_sixteen_groups_in_flight_do_not_shake_the_mean(name):
 
 def feedback(*moving, adaptive=None):
     run = Feedback(0.7, adaptive)
-    run.moving = moving
+    run.moving_tasks = moving
     return run
 
 
@@ -207,7 +208,7 @@ def test_a_group_without_variance_lowers_its_weight_and_moves_no_level_that_is_c
     assert taken == [None] * MIN_GROUPS
     assert followed.progress.group_counts == {"gcd": MIN_GROUPS}
     assert followed.adaptive.weight_of("gcd") < followed.adaptive.weight_of("maze")
-    assert followed.moves_something and not feedback().moves_something
+    assert followed.has_effect and not feedback().has_effect
 
 
 # -- adaptive weights ------------------------------------------------------------------

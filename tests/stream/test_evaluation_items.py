@@ -1,5 +1,6 @@
 """The evaluation's items, ours and those of the presets: made, or left out."""
 
+import asyncio
 import dataclasses
 
 import pytest
@@ -11,10 +12,10 @@ from rg_env.stream.difficulty import Difficulty, LevelRule
 from rg_env.stream.draws import Stream
 from rg_env.stream.evaluation_items import (
     EvaluationItems,
-    evaluation_specs,
+    evaluation_attempts,
     items_digest,
     load_preset,
-    wanted_items,
+    plan_evaluation,
 )
 from rg_env.stream.item import Item, ItemMaker
 from rg_env.stream.seeds import MAX_ATTEMPTS
@@ -36,9 +37,10 @@ def stream(mode="default", low=0.0, high=1.0):
 
 def test_the_seed_alone_chooses_which_are_evaluated_and_the_others_are_checked():
     def evaluated(number, seed):
-        how = {"num_eval_tasks": number, "eval_seed": seed}
-        settings = StreamSettings(num_eval_samples_per_task=3, **how)
-        wanted, names = wanted_items(Stream(CHOICES, settings))
+        settings = StreamSettings(
+            num_eval_samples_per_task=3, num_eval_tasks=number, eval_seed=seed
+        )
+        wanted, names = plan_evaluation(Stream(CHOICES, settings))
         assert list(wanted) == [choice.task for choice in CHOICES]
         assert all(len(wanted[t]) == (3 if t in names else 1) for t in wanted)
         return frozenset(names)
@@ -51,21 +53,21 @@ def test_the_seed_alone_chooses_which_are_evaluated_and_the_others_are_checked()
 
 @pytest.mark.parametrize("mode", ["random", "curriculum"])
 def test_evaluation_keeps_the_defaults_where_levels_move(mode):
-    specs = evaluation_specs(stream(mode), CHOICES, 5, 123)
-    assert specs == evaluation_specs(stream(), CHOICES, 5, 123)
+    items = evaluation_attempts(stream(mode), CHOICES, 5, 123)
+    assert items == evaluation_attempts(stream(), CHOICES, 5, 123)
 
 
 def test_no_two_attempts_at_evaluation_items_share_a_seed():
-    specs = evaluation_specs(stream(), CHOICES, 50, 123)
-    seeds = {each.seed for attempts in specs for each in attempts}
+    items = evaluation_attempts(stream(), CHOICES, 50, 123)
+    seeds = {attempt.seed for attempts in items for attempt in attempts}
     assert len(seeds) == len(CHOICES) * 50 * MAX_ATTEMPTS
 
 
 @pytest.mark.parametrize(("level", "step"), [(None, -1), (0.0, 0)])
 def test_a_level_of_the_evaluation_wins_over_one_that_is_fixed(level, step):
     fixed = stream("fixed", 1.0, 1.0)
-    specs = evaluation_specs(fixed, CHOICES[:2], 1, 123, level=level)
-    acre, gcd = (attempts[0] for attempts in specs)
+    items = evaluation_attempts(fixed, CHOICES[:2], 1, 123, level=level)
+    acre, gcd = (attempts[0] for attempts in items)
     assert gcd.params == SCALES["gcd"].steps[step].params
     assert gcd.level == (1.0 if level is None else level)
     assert (acre.level, acre.params) == (None, {})  # it has no scale
@@ -76,11 +78,11 @@ def test_a_published_item_is_refused_where_its_answer_is_wrong_and_only_there():
 
     def refused(published):
         faulty = set()
-        for (spec,) in load_preset("rg-easy").items(tasks, Item):
+        for (item,) in load_preset("rg-easy").items(tasks, Item):
             try:
-                datasets.make_entry(spec.task, spec.params, spec.seed, True, published)
+                datasets.make_entry(item.task, item.params, item.seed, True, published)
             except datasets.UnusableEntryError:
-                faulty.add(spec.task)
+                faulty.add(item.task)
         return faulty
 
     assert refused(published=False) == set(tasks)
@@ -124,9 +126,9 @@ async def test_an_item_knows_how_it_was_made_and_a_task_that_makes_none_is_left_
 ):
     choices = [TaskChoice("gcd", params={"min_numbers": -1}), TaskChoice("lcm")]
     sampled = Stream(choices, StreamSettings(scoring_deadline_s=3.5))
-    wanted, names = wanted_items(sampled)
+    wanted, names = plan_evaluation(sampled)
     evaluation = EvaluationItems(pool, sampled, wanted, names)
-    (item,) = await evaluation.finished()
+    (item,) = await evaluation.check_all()
     assert dataclasses.replace(item, digest="") == wanted["lcm"][0][0]
     assert (item.split, item.index, item.deadline_s) == ("evaluation", 0, 3.5)
     ((missing, reason),) = evaluation.missing
@@ -134,14 +136,23 @@ async def test_an_item_knows_how_it_was_made_and_a_task_that_makes_none_is_left_
     assert f"task gcd is left out: {reason}" in logged.text
 
 
+async def test_all_who_wait_for_a_task_wait_for_one_check(pool):
+    evaluation = EvaluationItems(pool, stream(), *plan_evaluation(stream()))
+    waits = [asyncio.ensure_future(evaluation.ensure_checked("gcd")) for _ in range(2)]
+    await asyncio.sleep(0)
+    evaluation.stop()
+    ends = await asyncio.gather(*waits, return_exceptions=True)
+    assert [type(end) for end in ends] == [asyncio.CancelledError] * 2
+
+
 async def test_lost_workers_leave_no_task_of_the_library_out(monkeypatch):
     async def lost(*args, **how):
         raise WorkerLostError("5 workers ended")
 
-    monkeypatch.setattr(ItemMaker, "first_usable", lost)
+    monkeypatch.setattr(ItemMaker, "make_first_usable", lost)
     names = ["gcd", "a task of a user"]
     wanted = {name: [[Item(name)]] for name in names}
     evaluation = EvaluationItems(None, stream(), wanted, wanted)
-    assert await evaluation.finished() == []
+    assert await evaluation.check_all() == []
     assert [item.task for item, _ in evaluation.missing] == names
     assert evaluation.left_out == {names[1]: "5 workers ended"}

@@ -47,8 +47,7 @@ def test_code_that_ran_in_a_scorer_spoils_no_other_group(monkeypatch, task, meta
     ],
 )
 def test_a_zero_says_why(pool, task, answer, rules, outcome):
-    call = (worker_jobs.make_entry, task, {}, 3)
-    entry = pool.call(*call, deadline_s=GUARD_S)
+    entry = pool.call(worker_jobs.make_entry, task, {}, 3, deadline_s=GUARD_S)
     scorer = GroupScorer(pool, GUARD_S, ScoringRules(**rules))
     score = scorer.score_blocking(Item(task), entry, answer)
     assert (score.value, score.outcome) == (0.0, outcome)
@@ -62,7 +61,7 @@ def test_a_zero_says_why(pool, task, answer, rules, outcome):
 def test_only_the_answer_that_hangs_or_ends_its_worker_loses_its_score(
     pool, monkeypatch, odd, outcome
 ):
-    monkeypatch.setattr(group_scorer, "MAX_ANSWERS", 2)
+    monkeypatch.setattr(group_scorer, "MAX_ANSWERS_PER_CALL", 2)
     scorer = GroupScorer(pool, SHORT_DEADLINE_S, ScoringRules())
     scores = asyncio.run(scorer.score_group(Item("gcd"), OF_FOUR, ["4", odd, "5"]))
     assert [score.value for score in scores] == [1.0, 0.0, 0.0]
@@ -74,8 +73,13 @@ SLOW_TO_BUILD = {"n": 12, "min_remove": 2, "max_remove": 10}
 
 @pytest.mark.parametrize("of_library", [False, True])
 def test_deadline_counts_the_answer_and_not_the_data_set(pool, of_library):
-    call = (worker_jobs.make_entry, "n_queens", SLOW_TO_BUILD, 1663347094)
-    entry = pool.call(*call, deadline_s=GUARD_S)
+    entry = pool.call(
+        worker_jobs.make_entry,
+        "n_queens",
+        SLOW_TO_BUILD,
+        1663347094,
+        deadline_s=GUARD_S,
+    )
     dataset = Item("n_queens", SLOW_TO_BUILD)
     if of_library:
         dataset = reasoning_gym.create_dataset("n_queens", size=1, **SLOW_TO_BUILD)

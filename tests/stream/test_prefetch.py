@@ -19,12 +19,13 @@ BAD = TaskChoice("gcd", params={"min_numbers": -1})
 
 
 class Evaluation:
-    """None, in which every task is well."""
+    """An evaluation without items, in which all tasks pass their checks."""
 
     def __init__(self):
-        self.left_out, self.questions = {}, set()
+        self.left_out = {}
+        self.questions = set()
 
-    async def checked(self, task):
+    async def ensure_checked(self, task):
         pass
 
     def stop(self):
@@ -33,7 +34,7 @@ class Evaluation:
 
 @pytest.fixture
 def with_items(pool):
-    """Run some work on the items of a stream."""
+    """Return a function that runs `work` on the items of a stream."""
 
     def run(work, choices, *, at_once=1, lookahead=4, checked=True):
         async def work_and_stop():
@@ -53,17 +54,17 @@ def with_items(pool):
     return run
 
 
-async def taken(items, count, of=None):
-    """Return the next items, or something of each."""
+async def taken(items, count, attribute=None):
+    """Return the next items, or an attribute of each."""
     got = [await items.next() for _ in range(count)]
-    return [getattr(item, of) for item in got] if of else got
+    return [getattr(item, attribute) for item in got] if attribute else got
 
 
 def test_a_draw_that_gives_no_entry_uses_up_its_index_and_is_counted(with_items):
     async def work(items):
         got = await taken(items, 8, "index")
         assert got == sorted(set(got))
-        assert items.failures["gcd"] == items.position - len(got) > 0
+        assert items._maker.failures["gcd"] == items.position - len(got) > 0
 
     with_items(work, [GOOD, BAD])
 
@@ -77,7 +78,7 @@ def test_an_entry_waits_for_the_check_of_its_task_which_may_leave_it_out(with_it
             if task == "lcm":
                 items.evaluation.left_out[task] = "it is broken"
 
-        items.evaluation.checked = until_checked
+        items.evaluation.ensure_checked = until_checked
         first = asyncio.ensure_future(items.next())
         await asyncio.sleep(0.2)
         assert not first.done()
@@ -123,7 +124,7 @@ def test_no_item_is_overtaken_by_one_that_is_not_needed(with_items):
 # -- questions -------------------------------------------------------------------------
 
 
-def of_few(space):
+def few_questions(space):
     return TaskChoice("gcd", params={"space": space})
 
 
@@ -137,7 +138,7 @@ def test_a_question_of_the_evaluation_is_never_sampled(with_items, space, event)
         assert not kept & set(await taken(items, 20, "question"))
         assert items.events[f"evaluations_{event}"] > 0
 
-    with_items(work, [of_few(space), LCM])
+    with_items(work, [few_questions(space), LCM])
 
 
 @pytest.mark.usefixtures("odd_jobs")
@@ -160,7 +161,7 @@ def test_an_entry_that_nobody_can_solve_is_replaced_at_the_same_index(with_items
 @pytest.mark.usefixtures("odd_jobs")
 @pytest.mark.parametrize("lookaheads", [(1, 12), (12, 1)])
 def test_a_resumed_stream_samples_what_would_have_come(with_items, lookaheads):
-    choices = [of_few(40), LCM]
+    choices = [few_questions(40), LCM]
     first, second = lookaheads
     whole = with_items(lambda items: taken(items, 40, "question"), choices)
 
@@ -187,7 +188,7 @@ def test_what_an_earlier_run_has_sampled_is_passed_over_and_the_rest_stays_the_s
     async def made(items, count):
         return {item.index: item for item in await taken(items, count)}
 
-    choices = [of_few(space), LCM]
+    choices = [few_questions(space), LCM]
     whole = with_items(lambda items: made(items, 60), choices)
     missing = {3, 4, 20, 41, *range(50, 60)}
 

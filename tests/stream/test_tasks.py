@@ -34,10 +34,11 @@ def taken(tasks, count):
 
 
 def test_an_item_is_made_by_its_position_and_the_stream_stays_where_it_is():
-    tasks, whole = Tasks(*CHOSEN), taken(Tasks(*CHOSEN), 20)
+    tasks = Tasks(*CHOSEN)
+    expected = taken(Tasks(*CHOSEN), 20)
     with ThreadPoolExecutor(4) as threads:
         found = list(threads.map(tasks.at, reversed(range(20))))
-    assert [item.to_json() for item in reversed(found)] == whole
+    assert [item.to_json() for item in reversed(found)] == expected
     assert tasks.position == 0
     with pytest.raises(ValueError, match="position"):
         tasks.at(-1)
@@ -47,13 +48,15 @@ def test_an_item_is_made_by_its_position_and_the_stream_stays_where_it_is():
 def test_items_are_made_ahead_each_once_unless_results_decide_them(
     monkeypatch, levels, ahead
 ):
-    tasks, made, make = Tasks(*CHOSEN, levels=levels), [], Item.made
+    tasks = Tasks(*CHOSEN, levels=levels)
+    made = []
+    make = Item.with_entry
 
     def counted(item, *limits):
         made.append(item.index)
         return make(item, *limits)
 
-    monkeypatch.setattr(Item, "made", counted)
+    monkeypatch.setattr(Item, "with_entry", counted)
     items = tasks.ahead(8)
     found = [item.to_json() for item in itertools.islice(items, 4)]
     items.close()
@@ -76,15 +79,17 @@ def test_the_seed_of_an_item_chooses_its_prompt_however_it_is_made():
 
 
 def test_items_ahead_wait_for_workers_that_were_lost(monkeypatch):
-    tasks, make, lost = Tasks(*CHOSEN), Item.made, iter([WorkerLostError("killed")] * 2)
+    tasks = Tasks(*CHOSEN)
+    make = Item.with_entry
+    errors = iter([WorkerLostError("killed")] * 2)
 
     def odd(item, *limits):
-        if error := next(lost, None):
+        if error := next(errors, None):
             raise error
         return make(item, *limits)
 
-    monkeypatch.setattr(prefetch, "PAUSES_S", (0.0, 0.0))
-    monkeypatch.setattr(Item, "made", odd)
+    monkeypatch.setattr(prefetch, "RETRY_PAUSES_S", (0.0, 0.0))
+    monkeypatch.setattr(Item, "with_entry", odd)
     found = [item.to_json() for item in itertools.islice(tasks.ahead(), 2)]
     assert found == taken(Tasks(*CHOSEN), 2)
 
@@ -97,7 +102,7 @@ def test_items_ahead_follow_a_seek_and_end_with_their_iterator():
         tasks.seek(1000)
         assert (next(items).index, tasks.position) == (1000, 1001)
         new = set(threading.enumerate()) - before
-        (thread,) = (each for each in new if each.name == LOOP)
+        (thread,) = (thread for thread in new if thread.name == LOOP)
     thread.join(timeout=30)
     assert not thread.is_alive()
 
@@ -135,7 +140,7 @@ def test_items_that_are_not_made_are_counted_and_the_first_reason_is_logged(
     async def not_made(*_):
         raise error
 
-    monkeypatch.setattr(Item, "made", not_made)
+    monkeypatch.setattr(Item, "with_entry", not_made)
     tasks = Tasks("gcd")
     assert [tasks.at(position) for position in range(2)] == [None, None]
     assert tasks.failures == {"gcd": 2}
@@ -208,7 +213,8 @@ def test_what_the_library_does_not_know_is_named_by_its_argument(wrong):
 @pytest.mark.parametrize("results", [["1"], [2.0], 0.5, [float("nan")], [[1.0]]])
 def test_what_is_no_result_is_refused_and_changes_nothing(results):
     tasks = Tasks("gcd", levels="curriculum")
-    item, before = next(tasks), tasks.state_dict()
+    item = next(tasks)
+    before = tasks.state_dict()
     with pytest.raises(ValueError, match=r"^feedback: "):
         tasks.feedback(item, results)
     assert tasks.state_dict() == before
@@ -308,7 +314,7 @@ def test_own_tasks_that_are_broken_give_no_items(caplog):
         next(Tasks("pays_none", task_modules=[OWN_TASKS]))
 
 
-# acre, gsm_symbolic: an entry is not its seed and index together.
+# acre, gsm_symbolic: an entry depends on more than the sum of its seed and index.
 @pytest.mark.parametrize("task", ["acre", "gcd", "gsm_symbolic", "word_sorting"])
 def test_the_items_of_a_preset_are_the_published_ones_also_from_their_json(task):
     config = {"seed": SEED, "size": SIZE, **load_preset("rg-hard").params[task]}
@@ -316,10 +322,9 @@ def test_the_items_of_a_preset_are_the_published_ones_also_from_their_json(task)
     items = Tasks(task).evaluation(preset="rg-hard")
     assert [item.index for item in items] == [*range(SIZE)]
     for item in items:
-        again = Item.from_json(item.to_json())
-        for one in (item, again):
-            assert one.question == dataset[item.index]["question"]
-            assert one.split == "evaluation"
+        for same in (item, Item.from_json(item.to_json())):
+            assert same.question == dataset[item.index]["question"]
+            assert same.split == "evaluation"
 
 
 @pytest.mark.parametrize(

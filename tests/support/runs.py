@@ -96,7 +96,7 @@ def interrupted_when(monkeypatch, condition, write=sample_completion):
     def begin(status):  # which would end this process after a while
         monkeypatch.setattr(shutdown, "_signal_s", time.monotonic())
 
-    monkeypatch.setattr(shutdown, "_begin", begin)
+    monkeypatch.setattr(shutdown, "_start_deadline", begin)
     return completions_of(monkeypatch, pressing)
 
 

@@ -47,7 +47,7 @@ def evaluate(pool, source, **names):
 def fails_with(pool, kind, source, **names):
     with pytest.raises(JobError) as caught:
         execute(pool, source, **names)
-    assert caught.value.kind == kind, str(caught.value)
+    assert caught.value.class_name == kind, str(caught.value)
 
 
 def start_script(folder, source, **variables):

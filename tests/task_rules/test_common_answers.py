@@ -1,4 +1,4 @@
-"""What copies its question or always says the same is seldom right in what is asked."""
+"""A constant answer, or a copy of the question, is right in few sampled items."""
 
 import itertools
 
@@ -28,7 +28,7 @@ CHEAP = {
     "string_insertion": lambda entry: entry["metadata"]["string"],
     "string_manipulation": lambda entry: entry["metadata"]["string"],
 }
-"""Task to what answers its items without a thought."""
+"""Task to a trivial baseline that answers its items."""
 
 LAST_STEP_ALONE = {"knight_swap", "modulo_grid"}
 """The first is slow at the others, and grids of the other have one blank there."""

@@ -1,4 +1,4 @@
-"""What stands in for slow functions of the library returns what they return."""
+"""Replaced functions return what the library's slow functions return."""
 
 import importlib
 import json
@@ -11,7 +11,7 @@ import types
 import pytest
 
 from rg_env.library import registry
-from rg_env.task_rules.faster_functions import init_that, replace, source_digest
+from rg_env.task_rules.faster_functions import dataset_init, replace, source_digest
 from rg_env.task_rules.rules import FasterFunction
 from rg_env.task_rules.table import TABLE
 
@@ -135,7 +135,7 @@ class Dataset(Base):
 
 
 def test_a_faster_init_begins_with_the_base_that_the_library_chose(monkeypatch):
-    ours = init_that(lambda library, dataset, config: dataset.begun.append("filled"))
+    ours = dataset_init(lambda library, dataset, config: dataset.begun.append("filled"))
     monkeypatch.setattr(Dataset, "__init__", ours(Dataset.__init__))
     config = types.SimpleNamespace(seed=3, size=1)
     assert Dataset(config).begun == [config, 3, 1, "filled"]

@@ -1,4 +1,4 @@
-"""The guard: what it must refuse, what it must never refuse, and that it only reads."""
+"""A guard rejects dangerous answers, admits honest ones, and evaluates nothing."""
 
 # ruff: noqa: RUF001 - the signs of logic are what is tested
 
@@ -6,7 +6,12 @@ import pytest
 from jobs_for_conformance import scorers_that_evaluate
 
 from rg_env.task_rules.rules import MAX_ANSWER_CHARS
-from rg_env.task_rules.table import EVALUATED, rejection, solution, source_task
+from rg_env.task_rules.table import (
+    ANSWER_RUNNING_TASKS,
+    rejection,
+    solution,
+    source_task,
+)
 from tests.support.hostile_texts import HOSTILE
 
 FORMULAS = [
@@ -184,7 +189,7 @@ def test_a_mixture_without_a_source_is_refused():
 def test_every_scorer_that_evaluates_an_answer_is_known(pool):
     found = pool.call(scorers_that_evaluate, deadline_s=120.0)
     # This one evaluates the gold answer.
-    assert sorted(found) == sorted({"number_sorting", *EVALUATED})
+    assert sorted(found) == sorted({"number_sorting", *ANSWER_RUNNING_TASKS})
 
 
 def test_tasks_without_a_row_take_any_text():

@@ -1,4 +1,4 @@
-"""Entries of the library whose answer is wrong or cannot be known are not asked."""
+"""Entries of the library with a wrong or unknowable answer are not sampled."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""What every notation keeps to, whichever task it is for."""
+"""Properties of every notation."""
 
 import functools
 import itertools
@@ -20,7 +20,7 @@ SHORT = r"""
 """
 SPACED = [" ", "\n", "1. ", "- ", "Move disk 1 from Peg 1 to Peg 2"]
 PARTS = st.sampled_from(SHORT.split() + SPACED)
-"""What answers are made of."""
+"""Pieces of answers."""
 
 
 @functools.cache
@@ -31,7 +31,7 @@ def _entries(task):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("task", NOTATIONS)
-def test_the_right_answer_is_spelled_as_it_is(task):
+def test_the_right_answer_stays_unchanged(task):
     for entry in _entries(task):
         gold = solution(task, entry) or entry["answer"]
         if isinstance(gold, str):
@@ -42,7 +42,7 @@ def test_the_right_answer_is_spelled_as_it_is(task):
 @pytest.mark.parametrize("task", NOTATIONS)
 @settings(max_examples=25)
 @given(text=st.text(max_size=200) | st.lists(PARTS, max_size=12).map(" ".join))
-def test_what_is_spelled_is_spelled_as_it_is(task, text):
+def test_a_canonical_form_stays_unchanged(task, text):
     entry = _entries(task)[0]
     once = rules_of(task).notation(text, entry)
     assert rules_of(task).notation(once, entry) == once
@@ -62,8 +62,8 @@ AWKWARD = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("task", NOTATIONS)
-def test_no_text_keeps_it_long(task):
-    """It would take minutes if a notation were more than linear."""
+def test_no_text_takes_long(task):
+    """A quadratic notation would take minutes."""
     entry = _entries(task)[0]
     for text in AWKWARD:
         assert isinstance(rules_of(task).notation(text, entry), str)

@@ -1,11 +1,11 @@
-"""The rule for tasks with one right answer, with scorers that say what they please."""
+"""The rule for tasks with one right answer, with stub scorers."""
 
 import re
 
 import pytest
 
 from rg_env.library import datasets, registry
-from rg_env.task_rules.one_rule import CONTAINED, one_answer
+from rg_env.task_rules.one_rule import CONTAINMENT_FIX, one_answer
 from rg_env.task_rules.table import TABLE as RULES
 from tests.support.fixed_scores import BASE_TASKS
 
@@ -108,8 +108,8 @@ The dog is here ≠ is not here
 [] ≠ the result is
 [] ≠ [1]
 """
-"""References and answers that say nothing else (=), the same in another shape or order
-(~), or more, less and something else (≠)."""
+"""References and answers with the same tokens (=), with the same in another shape or
+order (~), or with more, less or other tokens (≠)."""
 
 ODD = {
     "=": [("-5", "\u22125"), ("1 2\n3 4", "1, 2\n\n3, 4\n"), ("", "")],
@@ -128,23 +128,25 @@ ROWS = [
 
 
 def rows(sign):
-    """Return the references and answers of a kind."""
+    """Return the references and answers with a sign between them."""
     found = [(gold, answer) for gold, kind, answer in ROWS if kind == sign]
     return found + ODD[sign]
 
 
-def score(answer, gold, of_library, fix=CONTAINED):
+def score(answer, gold, of_library, fix=CONTAINMENT_FIX):
     entry = {"answer": gold, "question": LEGS}
     return fix.score(answer, entry, lambda text: of_library)
 
 
 @pytest.mark.parametrize(("gold", "answer"), rows("="))
-def test_what_says_only_the_reference_is_right_for_any_scorer(gold, answer):
+def test_an_answer_with_the_tokens_of_the_reference_is_right_for_any_scorer(
+    gold, answer
+):
     assert score(answer, gold, 0.0) == 1.0
 
 
 @pytest.mark.parametrize(("gold", "answer"), rows("≠"))
-def test_what_says_anything_else_scores_nothing_where_the_scorer_says_1(gold, answer):
+def test_an_answer_with_other_tokens_scores_0_where_the_scorer_says_1(gold, answer):
     assert score(answer, gold, 1.0) == score(answer, gold, 0.9) == 0.0
 
 
@@ -164,7 +166,7 @@ def test_as_many_other_numbers_are_right_where_the_scorer_and_the_row_say_so():
 
 
 def test_case_matters_where_the_row_says_so():
-    exact = one_answer(any_case=False)
+    exact = one_answer(ignore_case=False)
     assert score("ANT, bee", "ant, bee", 1.0, exact) == 0.0
     assert score("ant,bee", "ant, bee", 0.0, exact) == 1.0
 
@@ -175,19 +177,19 @@ def test_punctuation_inside_an_answer_counts_where_the_row_says_so():
     assert score("Well now", '"Well, now."', 0.8, exact) == 0.4
 
 
-def test_words_and_signs_that_say_nothing_in_a_task_are_passed_over():
-    roles = one_answer(passed_over="is a <")
+def test_words_and_signs_that_mean_nothing_in_a_task_are_ignored():
+    roles = one_answer(ignored="is a <")
     gold = "Zoey is a knave, Riley is a knight"
     assert score("Zoey: knave; Riley: knight", gold, 0.0, roles) == 1.0
     assert score("1 2", "1 < 2", 0.0, roles) == 1.0
 
 
-def test_what_the_scorer_gives_less_than_1_is_halved_or_nothing():
+def test_a_library_score_below_1_is_halved_or_0():
     assert score("x", "5", 0.8, one_answer()) == 0.4
     assert score("x", "5", 0.8) == 0.0
 
 
-def test_where_an_entry_has_no_reference_its_scorer_says_what_is_right():
+def test_without_a_reference_the_scorer_decides():
     assert score("x", None, 1.0) == 1.0
     assert score("x", None, 0.8, one_answer()) == 0.4
 
@@ -198,5 +200,5 @@ def test_tasks_with_the_base_scorer_have_the_rule_and_a_row_may_say_more():
     own = {task for task in base if task in RULES and RULES[task].fix}
     assert base == {*BASE_TASKS}
     assert {
-        t for t in tasks if datasets.fix_of(t) is CONTAINED and t in base
+        t for t in tasks if datasets.fix_of(t) is CONTAINMENT_FIX and t in base
     } == base - own

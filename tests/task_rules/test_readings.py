@@ -15,7 +15,7 @@ READINGS = {
     "power_function": powers,
     "string_synthesis": synthesized,
 }
-"""Task to what computes the answers of all readings from the question alone."""
+"""Task to a solver that computes the answers of all interpretations of a question."""
 
 
 def entry_of(task, seed):
@@ -24,7 +24,7 @@ def entry_of(task, seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("task", READINGS)
-def test_the_answer_by_each_reading_of_a_question_is_right(task):
+def test_the_answer_to_each_interpretation_of_a_question_is_right(task):
     several = 0
     for seed in range(500, 560):
         entry = entry_of(task, seed)

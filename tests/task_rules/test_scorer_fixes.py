@@ -1,9 +1,9 @@
-"""What holds for the fix of every task, against the installed scorers."""
+"""Properties of the fix of every task, compared with the installed scorers."""
 
 import pytest
 
 from rg_env.library.datasets import fix_of
-from rg_env.task_rules.rules import READABLE
+from rg_env.task_rules.rules import READABLE_SCORE
 from rg_env.task_rules.table import solution
 from tests.support.fixed_scores import (
     BASE_TASKS,
@@ -20,10 +20,10 @@ SCORED_WITHOUT_THE_LIBRARY = {
     "puzzle24": 0.01,
     "rush_hour": 0.01,
 }
-"""Fixes that do not ask the library, to what they pay for an answer that is none."""
+"""Fixes that do not call the library, and their score of a text that is no answer."""
 
 RAISES_FOR_OTHER_TEXT = {"prime_factorization"}
-"""There the library raises on anything but factors."""
+"""Tasks in which the library raises on anything but factors."""
 
 FIXED = {*FIXES, *BASE_TASKS}
 BY_THE_RULE = {task for task in FIXED if not fix_of(task).fault}
@@ -93,7 +93,7 @@ def test_a_fix_pays_no_more_than_the_library(task):
         except (ValueError, AttributeError):
             assert task in RAISES_FOR_OTHER_TEXT
             continue
-        is_halved = task in BY_THE_RULE and installed > READABLE
+        is_halved = task in BY_THE_RULE and installed > READABLE_SCORE
         most = installed / 2 if is_halved else installed
         assert fixed == installed == 1.0 or 0.0 <= fixed <= most
 

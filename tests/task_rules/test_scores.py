@@ -1,6 +1,6 @@
-"""What a task pays for an answer, by its rules, as in a run.
+"""Scores of answers by the rules of their task, as in a run.
 
-Its notation lets a right answer stand in other words, and makes no wrong one right.
+A right answer may be written in several ways, and no wrong one becomes right.
 """
 
 import pytest
@@ -21,7 +21,7 @@ def case(task, scores, answer="", question="", **metadata):
 
 
 @pytest.mark.parametrize(("task", "entry", "answer", "score"), CASES)
-def test_an_answer_is_paid(task, entry, answer, score):
+def test_an_answer_has_its_score(task, entry, answer, score):
     tolerance = 2e-3 if 0.0 < score < 1.0 else 0.0
     assert paid(task, entry, answer) == pytest.approx(score, abs=tolerance)
 
@@ -420,7 +420,7 @@ syllogism 611201             1.0   GOLD,
 
 
 @pytest.mark.parametrize("row", ITEMS.strip().splitlines())
-def test_an_answer_to_an_item_of_the_library_is_paid(row):
+def test_an_answer_to_an_item_of_the_library_has_its_score(row):
     task, seed, score, answer = row.split(maxsplit=3)
     entry = datasets.make_entry(task, {}, int(seed), checked=False)
     answer = answer.replace("GOLD", str(entry["answer"])).replace("\\n", "\n")

@@ -1,4 +1,4 @@
-"""What the table of the tasks' rules holds, and solutions."""
+"""The table of the tasks' rules, and solutions."""
 
 import pytest
 

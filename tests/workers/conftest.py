@@ -1,4 +1,4 @@
-"""Two pools that all tests of the pool share: what one job does hurts no other."""
+"""Two pools that the tests of workers share, because no job harms another one."""
 
 import pytest
 
@@ -13,6 +13,6 @@ def pool():
 
 @pytest.fixture(scope="session")
 def single():
-    """A pool of one worker, so that each call is served by it or its replacement."""
+    """A pool of one worker, so every call runs on it or on its replacement."""
     with new_pool() as pool:
         yield pool

@@ -1,4 +1,4 @@
-"""The process that forks workers: what it passes on, what it keeps, how it ends."""
+"""The process that forks workers: its start, its end, and what workers inherit."""
 
 import contextlib
 import os
@@ -36,7 +36,7 @@ def test_preload_that_fails_is_named():
     pool = WorkerPool(1, preload=["no_such_module"])
     with contextlib.closing(pool), pytest.raises(PreloadError) as caught:
         works(pool)
-    assert caught.value.kind == "ModuleNotFoundError"
+    assert caught.value.class_name == "ModuleNotFoundError"
     assert "no_such_module" in str(caught.value)
 
 

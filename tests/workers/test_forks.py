@@ -1,4 +1,4 @@
-"""A process with a pool may fork: parent and child have nothing in common."""
+"""A process with a pool may fork: parent and child share no worker and no socket."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ from rg_env.workers.worker_pool import WorkerPool
 
 pool = WorkerPool(1)
 
-def ask():
+def find_pids():
     return pool.call(os.getpid, deadline_s=60), pool.call(os.getppid, deadline_s=60)
 
 def find_sockets():
@@ -28,25 +28,25 @@ def find_sockets():
 
 def test_child_has_workers_of_its_own_and_ends_none_of_its_parents(tmp_path):
     source = f"""{BEGIN}
-before = ask()
+before = find_pids()
 if os.fork() == 0:
-    print(*ask(), flush=True)
+    print(*find_pids(), flush=True)
     sys.exit()
 os.wait()
-assert ask() == before
+assert find_pids() == before
 print(*before)
 """
-    of_child, of_parent = map(str.split, run_script(tmp_path, source).splitlines())
-    assert len({*of_child, *of_parent}) == 4
+    child_pids, parent_pids = map(str.split, run_script(tmp_path, source).splitlines())
+    assert len({*child_pids, *parent_pids}) == 4
 
 
-def test_child_that_is_forked_under_a_call_has_workers_of_its_own(tmp_path):
+def test_child_that_is_forked_during_a_call_has_workers_of_its_own(tmp_path):
     source = f"""{BEGIN}
-ask()
+find_pids()
 calls = [pool.submit(time.sleep, 0.5, deadline_s=60) for _ in range(2)]
 with pool._lock, pool._fork_server._lock:
     if os.fork() == 0:
-        ask()
+        find_pids()
         sys.exit()
 assert os.wait()[1] == 0
 print([call.result() for call in calls])
@@ -54,13 +54,13 @@ print([call.result() for call in calls])
     assert run_script(tmp_path, source) == "[None, None]\n"
 
 
-def test_killed_owner_leaves_nothing_though_it_has_a_busy_worker_and_a_forked_child(
+def test_killed_owner_leaves_no_process_despite_a_busy_worker_and_a_forked_child(
     tmp_path,
 ):
     source = f"""{BEGIN}
 pool = WorkerPool(2)
 pool.submit(pow, 9, 9**9, deadline_s=60)
-ask()  # the other worker
+find_pids()  # the other worker
 child = os.fork()
 if child:
     print(child, flush=True)
@@ -95,7 +95,7 @@ class Slow:
         return args and self.real(*args)
 
 fork_server.{name} = Slow(fork_server.{name})
-call = threading.Thread(target=ask)
+call = threading.Thread(target=find_pids)
 call.start()
 is_open.wait()
 if os.fork() == 0:

@@ -1,4 +1,4 @@
-"""Jobs that hang or die: each takes its own worker and no other call."""
+"""Jobs that hang or die: each ends its own worker and no other call."""
 
 import contextlib
 import functools
@@ -35,7 +35,7 @@ STOP_SELF = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"
 KILL_SELF = "import os; os.kill(os.getpid(), 9)"
 
 
-def test_hangs_end_at_their_deadline_and_others_go_on():
+def test_hangs_end_at_their_deadline_and_other_calls_go_on():
     attacks = (HANG_IN_C, "while True: pass")
     with new_pool(3) as pool:
         works(pool)
@@ -50,9 +50,7 @@ def test_hangs_end_at_their_deadline_and_others_go_on():
 
 
 @pytest.mark.parametrize("attack", [STOP_SELF, "import time; time.sleep(600)"])
-def test_worker_that_stands_still_is_ended_and_the_job_not_blamed(
-    single, attack, monkeypatch
-):
+def test_worker_that_waits_is_ended_and_the_job_not_blamed(single, attack, monkeypatch):
     monkeypatch.setattr("rg_env.workers.call.MIN_WALL_LIMIT_S", 1.0)
     with pytest.raises(
         WorkerLostError, match=r"used .* s of CPU time in 1 s: it waits"
@@ -66,13 +64,13 @@ BURN = (
 )
 
 
-def test_deadline_does_not_count_the_preparing(single):
+def test_deadline_does_not_count_the_preparation(single):
     prepare = functools.partial(exec, BURN, {})
     options = CallOptions(prepare=prepare)
     assert single.call(math.sqrt, 4.0, deadline_s=0.2, options=options) == 2.0
 
 
-def test_preparing_that_hangs_is_ended_and_the_job_not_blamed(single, monkeypatch):
+def test_preparation_that_hangs_is_ended_and_the_job_not_blamed(single, monkeypatch):
     monkeypatch.setattr("rg_env.workers.call.PREPARING_LIMIT_S", 0.2)
     options = CallOptions(prepare=functools.partial(exec, HANG_IN_C, {}))
     with pytest.raises(
@@ -81,7 +79,7 @@ def test_preparing_that_hangs_is_ended_and_the_job_not_blamed(single, monkeypatc
         single.call(math.sqrt, 4.0, deadline_s=LONG_S, options=options)
 
 
-def test_job_that_hides_its_time_is_ended_all_the_same(single):
+def test_job_that_hides_its_cpu_time_is_ended(single):
     hide = "import time\ntime.process_time = time.thread_time = lambda: 0.0\n"
     with pytest.raises(DeadlineExceededError):
         execute(single, f"{hide}{HANG_IN_C}", deadline_s=0.2)
@@ -96,7 +94,7 @@ def test_job_that_hides_its_time_is_ended_all_the_same(single):
         ("import os\nfor fd in range(3, 99):\n os.write(fd, b'junk' * 99)", ""),
     ],
 )
-def test_death_takes_only_its_own_call(pool, attack, end):
+def test_death_fails_only_its_own_call(pool, attack, end):
     neighbour = pool.submit(time.sleep, 0.2, deadline_s=LONG_S)
     dying = pool.submit(exec, attack, {}, deadline_s=LONG_S)
     waiting = [pool.submit(math.sqrt, 4.0, deadline_s=LONG_S) for _ in range(5)]
@@ -125,9 +123,7 @@ def test_call_whose_worker_is_killed_runs_again_on_another(single):
 @pytest.mark.parametrize(
     ("source", "prepare"), [(KILL_SELF, ""), ("", KILL_SELF)], ids=["job", "preparing"]
 )
-def test_call_whose_workers_are_all_killed_is_no_fault_of_the_job(
-    single, source, prepare
-):
+def test_job_whose_workers_are_all_killed_is_not_blamed(single, source, prepare):
     before = single.deaths
     options = CallOptions(prepare=functools.partial(exec, prepare, {}))
     with pytest.raises(
@@ -137,13 +133,13 @@ def test_call_whose_workers_are_all_killed_is_no_fault_of_the_job(
     assert single.deaths == before + MAX_ATTEMPTS
 
 
-def test_job_that_ends_its_first_worker_alone_is_not_blamed(single):
+def test_job_that_ends_only_its_first_worker_is_not_blamed(single):
     first = worker_of(single)
     source = "__import__('os').getpid() == pid and __import__('os')._exit(3) or 5"
     assert evaluate(single, source, pid=first) == 5
 
 
-def test_workers_that_end_under_a_call_are_counted(single):
+def test_workers_that_end_during_a_call_are_counted(single):
     before = single.deaths
     os.kill(worker_of(single), signal.SIGKILL)
     time.sleep(0.2)  # it was idle

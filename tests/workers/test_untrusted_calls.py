@@ -1,11 +1,11 @@
-"""What a worker says is believed only as the answer of the call that was asked."""
+"""A frame of a worker counts only as a valid reply to its call."""
 
 import functools
 
 import pytest
 
 from rg_env.library import worker_jobs
-from rg_env.reward.score import read_rows
+from rg_env.reward.score import read_scores
 from rg_env.workers.call import CallOptions, WorkerDiedError
 from tests.support.worker_attacks import LONG_S, evaluate, execute, worker_of
 
@@ -14,11 +14,11 @@ import gc
 from rg_env.workers.wire import Channel, Frame, pack
 (channel,) = (o for o in gc.get_objects() if type(o) is Channel)
 """
-OF_NOBODY = "channel.send(Frame.RESULT, pack('forged'), number=7)\n"
-NUMBER = """\
+WRONG_ID = "channel.send(Frame.RESULT, pack('forged'), call_id=7)\n"
+FIND_ID = """\
 import sys
 frames = [sys._getframe(i) for i in range(9)]
-number = next(f.f_locals['number'] for f in frames if 'number' in f.f_locals)
+call_id = next(f.f_locals['call'].call_id for f in frames if 'call' in f.f_locals)
 """
 FORGE = """\
 from rg_env.library import worker_jobs
@@ -28,23 +28,23 @@ worker_jobs.rejected_params.__code__ = forged.__code__
 
 
 @pytest.mark.processes
-def test_worker_that_says_more_than_its_answer_is_replaced(single):
+def test_worker_that_sends_more_than_its_reply_is_replaced(single):
     before = worker_of(single)
     source = f"""\
-{CHANNEL}{NUMBER}channel.send(Frame.RESULT, pack(None), number=number)
-channel.send(Frame.STARTED, number=8)
+{CHANNEL}{FIND_ID}channel.send(Frame.RESULT, pack(None), call_id=call_id)
+channel.send(Frame.STARTED, call_id=8)
 """
     execute(single, source)
     assert worker_of(single) != before
 
 
 def sent(frame, body):
-    return f"{NUMBER}channel.send(Frame.{frame}, {body}, number=number)\n"
+    return f"{FIND_ID}channel.send(Frame.{frame}, {body}, call_id=call_id)\n"
 
 
-NO_ANSWERS = {
-    "sent ahead": OF_NOBODY,
-    "sent ahead twice": 2 * OF_NOBODY,
+NO_REPLIES = {
+    "sent ahead": WRONG_ID,
+    "sent ahead twice": 2 * WRONG_ID,
     **{kind: sent(kind, "pack('forged')") for kind in ("READY", "CALL", "STARTED")},
     "the fork server's word": sent("ENDED", "pack('forged')"),
     "a failure of no JSON": sent("FAILURE", "b'no JSON'"),
@@ -54,16 +54,16 @@ NO_ANSWERS = {
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("case", NO_ANSWERS)
-def test_frame_that_is_no_answer_of_the_call_is_the_end_of_its_worker(single, case):
-    said = "invalid reply" if "failure" in case else None
-    with pytest.raises(WorkerDiedError, match=said):
-        execute(single, CHANNEL + NO_ANSWERS[case])
+@pytest.mark.parametrize("case", NO_REPLIES)
+def test_frame_that_is_no_reply_to_the_call_ends_its_worker(single, case):
+    reason = "invalid reply" if "failure" in case else None
+    with pytest.raises(WorkerDiedError, match=reason):
+        execute(single, CHANNEL + NO_REPLIES[case])
     assert evaluate(single, "'right'") == "right"
 
 
 @pytest.mark.processes
-def test_answer_of_another_type_than_the_job_says_is_the_end_of_its_worker(single):
+def test_reply_of_another_type_than_the_job_is_annotated_with_ends_its_worker(single):
     single.call(exec, FORGE, {}, deadline_s=LONG_S)
     before = single.deaths
     assert single.call(worker_jobs.rejected_params, [], deadline_s=LONG_S) is None
@@ -71,7 +71,7 @@ def test_answer_of_another_type_than_the_job_says_is_the_end_of_its_worker(singl
 
 
 @pytest.mark.processes
-def test_answer_that_is_longer_than_asked_for_is_the_end_of_its_worker(single):
+def test_reply_that_is_longer_than_its_limit_ends_its_worker(single):
     program = "__import__('sys').modules['rg_env.workers.worker_program']"
     forged = f"setattr({program}, 'len', lambda body: 0) or 'x' * 2000"
     short = CallOptions(max_reply_bytes=1000)
@@ -79,7 +79,7 @@ def test_answer_that_is_longer_than_asked_for_is_the_end_of_its_worker(single):
         single.call(eval, forged, deadline_s=LONG_S, options=short)
 
 
-OF_SCORES = CallOptions(read=functools.partial(read_rows, ["4"]))
+READS_SCORES = CallOptions(read=functools.partial(read_scores, ["4"]))
 
 
 IMPOSSIBLE = """
@@ -103,10 +103,10 @@ None
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("answered", IMPOSSIBLE.strip().splitlines())
-def test_scores_that_cannot_be_are_the_end_of_their_worker(pool, answered):
+@pytest.mark.parametrize("scores", IMPOSSIBLE.strip().splitlines())
+def test_impossible_scores_end_their_worker(pool, scores):
     with pytest.raises(WorkerDiedError, match="invalid reply"):
-        pool.call(eval, answered, deadline_s=LONG_S, options=OF_SCORES)
+        pool.call(eval, scores, deadline_s=LONG_S, options=READS_SCORES)
 
 
 UNTRUSTED = CallOptions(untrusted=True, max_untrusted_calls=3)
@@ -119,7 +119,7 @@ def is_spoilt(pool, options):
 
 
 @pytest.mark.processes
-def test_process_of_brief_calls_is_replaced_after_some(single):
+def test_process_of_untrusted_calls_is_replaced_after_their_number(single):
     found = []
     for _ in range(3):
         single.call(exec, SPOIL, {}, deadline_s=LONG_S, options=UNTRUSTED)
@@ -128,6 +128,6 @@ def test_process_of_brief_calls_is_replaced_after_some(single):
 
 
 @pytest.mark.processes
-def test_brief_call_and_others_never_share_a_process(single):
+def test_untrusted_calls_and_others_never_share_a_process(single):
     single.call(exec, SPOIL, {}, deadline_s=LONG_S, options=UNTRUSTED)
     assert not is_spoilt(single, CallOptions())

@@ -1,4 +1,4 @@
-"""What arrives over a socket from a worker, and what a hostile one cannot send."""
+"""The values that workers can send, and the bytes of hostile ones."""
 
 import contextlib
 import json
@@ -33,16 +33,16 @@ SHORT_S = 0.05
 KEYS = st.text() | st.integers(1 - 2**53, 2**53 - 1) | st.just("tuple")
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda held: (
-        st.lists(held)
-        | st.lists(held).map(tuple)
-        | st.dictionaries(KEYS, held)
+    lambda items: (
+        st.lists(items)
+        | st.lists(items).map(tuple)
+        | st.dictionaries(KEYS, items)
         | st.fractions()
     ),
 )
 
 
-def test_frame_that_is_too_long_or_of_no_kind_is_not_received():
+def test_frame_that_is_too_long_or_of_an_unknown_kind_is_refused():
     for header in (b"\x04" + 8 * b"\0" + 4 * b"\xff", b"\x63" + 12 * b"\0"):
         ours, theirs = socket.socketpair()
         with ours, theirs:
@@ -51,12 +51,12 @@ def test_frame_that_is_too_long_or_of_no_kind_is_not_received():
                 Channel(ours).receive(LONG_S)
 
 
-def written_by_hand(value):
+def to_json(value):
     return json.dumps(value).encode()
 
 
 def seconds_to_read(body):
-    """CPU time of this thread; the least of some, for there are garbage collections."""
+    """Return the least CPU time of three reads; garbage collection slows some down."""
 
     def once():
         began = time.thread_time()
@@ -74,7 +74,7 @@ def test_plain_data_arrives_with_its_types(value):
 
 
 @pytest.mark.parametrize("name", ["tuple", "Fraction", "pairs"])
-def test_dict_that_looks_like_a_row_of_the_table_arrives_as_it_is(name):
+def test_dict_that_looks_encoded_arrives_unchanged(name):
     value = {name: [1, 2], "other": {name: [[1, 2]]}}
     assert unpack(pack([value, {name: 3}])) == [value, {name: 3}]
 
@@ -104,13 +104,13 @@ def test_dataclass_arrives_as_the_dict_of_its_fields():
         dict.fromkeys(range(MAX_PAIRS + 1)),
     ],
 )
-def test_what_is_not_plain_data_is_not_sent(value):
+def test_values_that_are_not_plain_data_are_not_sent(value):
     with pytest.raises((TypeError, ValueError)):
         pack([value])
 
 
 def pairs_of(keys):
-    return written_by_hand({"pairs": [[key, 0] for key in keys]})
+    return to_json({"pairs": [[key, 0] for key in keys]})
 
 
 def nested(depth):
@@ -122,7 +122,7 @@ HOSTILE = {
     "no JSON": b"[1, 2",
     "two values": b"1 2",
     "no text": b"\xff\xfe\xfd",
-    "nothing": b"",
+    "empty": b"",
     "endless integer": b"9" * (MAX_DIGITS + 1),
     "huge integer": b"9" * MAX_REPLY_BYTES,
     "too many lists": b"[" + b"[]," * MAX_CONTAINERS + b"0]",
@@ -130,22 +130,22 @@ HOSTILE = {
     "far too deep": nested(MAX_REPLY_BYTES // 2),
     "dicts far too deep": b'{"a":' * 10**6,
     "tuples too deep": b'{"tuple":[' * MAX_DEPTH + b"]}" * MAX_DEPTH,
-    "tuple of a number": written_by_hand({"tuple": 3}),
-    "Fraction of a text": written_by_hand({"Fraction": ["1e999999999", 1]}),
-    "Fraction of one number": written_by_hand({"Fraction": [1]}),
-    "Fraction by zero": written_by_hand({"Fraction": [1, 0]}),
-    "Fraction of truths": written_by_hand({"Fraction": [True, True]}),
-    "keys that are lists": written_by_hand({"pairs": [[[1], 1]]}),
-    "keys that are true": written_by_hand({"pairs": [[True, 1]]}),
+    "tuple of a number": to_json({"tuple": 3}),
+    "Fraction of a text": to_json({"Fraction": ["1e999999999", 1]}),
+    "Fraction of one number": to_json({"Fraction": [1]}),
+    "Fraction by zero": to_json({"Fraction": [1, 0]}),
+    "Fraction of truths": to_json({"Fraction": [True, True]}),
+    "keys that are lists": to_json({"pairs": [[[1], 1]]}),
+    "keys that are true": to_json({"pairs": [[True, 1]]}),
     "keys of one hash": pairs_of(k * (2**61 - 1) for k in range(2, 900)),
     "too many pairs": pairs_of(range(MAX_PAIRS + 1)),
-    "pairs of three": written_by_hand({"pairs": [[1, 2, 3]]}),
+    "pairs of three": to_json({"pairs": [[1, 2, 3]]}),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=list(HOSTILE))
-def test_hostile_body_is_a_value_error_and_takes_no_time(body):
+def test_hostile_body_is_a_value_error_at_once(body):
     with pytest.raises(ValueError, match=r"."):
         unpack(body)
     assert seconds_to_read(body) < SHORT_S + len(body) / 2**25
@@ -162,14 +162,14 @@ CHANGED = [
 @pytest.mark.slow
 @settings(max_examples=500)
 @given(st.sampled_from(CHANGED), st.integers(0, 2**32))
-def test_changed_body_is_a_value_or_a_value_error_in_no_time(body, seed):
+def test_changed_body_is_a_value_or_a_value_error_at_once(body, seed):
     chance = random.Random(seed)
     changed = bytearray(body)
     for _ in range(chance.randint(1, 8)):
-        place = chance.randrange(len(changed) + 1)
+        index = chance.randrange(len(changed) + 1)
         other = chance.choice(CHANGED)
         cut = chance.randrange(len(other) + 1)
-        changed[place : place + chance.randint(0, 4)] = chance.choice(
+        changed[index : index + chance.randint(0, 4)] = chance.choice(
             (
                 bytes([chance.randrange(256)]),
                 bytes([chance.choice(b'[]{}",:0123456789eE-.')]) * chance.randint(1, 9),
@@ -182,7 +182,7 @@ def test_changed_body_is_a_value_or_a_value_error_in_no_time(body, seed):
 
 
 @pytest.mark.processes
-def test_large_result_passes_and_one_that_is_too_long_becomes_job_failed(pool):
+def test_large_result_passes_and_one_that_is_too_long_is_a_job_error(pool):
     text = "x" * 3_000_000
     assert pool.call(str, text, deadline_s=LONG_S) == text
     with pytest.raises(JobError, match="bytes"):

@@ -1,4 +1,4 @@
-"""How a pool takes calls, lets them wait, gives them up and closes."""
+"""How a pool takes and queues calls, abandons them and closes."""
 
 import asyncio
 import math
@@ -46,8 +46,8 @@ def test_calls_from_many_threads_get_their_own_results(pool):
     assert results == {i: -i for i in range(40)}
 
 
-def test_run_cancelled_at_any_moment_loses_no_place():
-    async def give_up_often(pool):
+def test_run_cancelled_at_any_moment_loses_no_worker():
+    async def cancel_often(pool):
         for i in range(60):
             tasks = [
                 asyncio.create_task(pool.run(math.sqrt, 4.0, deadline_s=LONG_S))
@@ -60,7 +60,7 @@ def test_run_cancelled_at_any_moment_loses_no_place():
         return await asyncio.wait_for(pool.run(math.sqrt, 9.0, deadline_s=LONG_S), 20)
 
     with new_pool() as pool:
-        assert asyncio.run(give_up_often(pool)) == 3.0
+        assert asyncio.run(cancel_often(pool)) == 3.0
         assert pool.deaths == 0
 
 
@@ -80,7 +80,7 @@ def test_close_leaves_no_process_and_can_be_repeated():
         pool.submit(math.sqrt, 4.0, deadline_s=LONG_S)
 
 
-def test_close_fails_what_waits():
+def test_close_fails_queued_calls():
     async def close_under_waiters(pool):
         calls = [pool.run(time.sleep, 60, deadline_s=LONG_S) for _ in range(4)]
         tasks = [asyncio.create_task(call) for call in calls]
@@ -102,7 +102,7 @@ def test_close_during_preloading_does_not_wait_for_it(tmp_path, monkeypatch):
         call.result()
 
 
-def test_pool_can_be_closed_by_the_callback_of_a_call_that_closing_refuses():
+def test_pool_can_be_closed_by_the_callback_of_a_call_that_closing_fails():
     pool = WorkerPool(1)
     pool.submit(time.sleep, 60, deadline_s=LONG_S)
     waiting = pool.submit(math.sqrt, 4.0, deadline_s=LONG_S)
@@ -125,7 +125,7 @@ def test_repeated_pools_leak_no_handle_and_no_thread():
     assert [open_and_close() for _ in range(3)] == [first] * 3
 
 
-def test_program_that_forgets_to_close_ends(tmp_path):
+def test_program_that_does_not_close_its_pool_ends(tmp_path):
     source = """\
 import math
 from rg_env.workers.worker_pool import WorkerPool

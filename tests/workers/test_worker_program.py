@@ -1,4 +1,4 @@
-"""What a worker makes of a job that raises, prints, reads or keeps something."""
+"""Jobs that raise, print, read or keep something."""
 
 import os
 import pickle
@@ -12,11 +12,11 @@ from tests.support.worker_attacks import LONG_S, execute, new_pool, worker_of
 pytestmark = pytest.mark.processes
 
 
-def test_exception_becomes_job_failed(pool):
+def test_exception_becomes_a_job_error(pool):
     with pytest.raises(JobError) as caught:
         pool.call(int, "seven", deadline_s=LONG_S)
     error = caught.value
-    assert error.kind == "ValueError" and "seven" in error.message
+    assert error.class_name == "ValueError" and "seven" in error.message
     assert "Traceback" in error.detail
     assert pickle.loads(pickle.dumps(error)).__dict__ == error.__dict__
 
@@ -31,7 +31,7 @@ def test_exception_becomes_job_failed(pool):
         "class Odd(Exception):\n def __str__(self): raise SystemExit(1)\nraise Odd()",
     ],
 )
-def test_exception_of_any_kind_becomes_job_failed_and_the_worker_lives_on(
+def test_exception_of_any_kind_becomes_a_job_error_and_the_worker_lives_on(
     single, source
 ):
     worker = worker_of(single)
@@ -40,7 +40,7 @@ def test_exception_of_any_kind_becomes_job_failed_and_the_worker_lives_on(
     assert worker_of(single) == worker
 
 
-def test_message_of_a_failure_is_bounded_and_cannot_command_a_terminal(pool):
+def test_message_of_a_job_error_is_bounded_and_cannot_steer_a_terminal(pool):
     with pytest.raises(JobError) as caught:
         execute(pool, r"raise ValueError('a\x1b[2J\x9bb\n' + 'x' * 10**7)")
     message, detail = caught.value.message, caught.value.detail
@@ -56,7 +56,7 @@ def test_output_goes_nowhere_and_input_is_empty(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_worker_that_keeps_something_is_recycled(single):
+def test_worker_that_grows_is_replaced(single):
     worker = worker_of(single)
     execute(single, f"kept = b'x' * {(MAX_GROWTH_KIB + 2**14) * 2**10}")
     assert worker_of(single) != worker

@@ -17,11 +17,11 @@ from rg_env.task_rules.rules import (
 
 
 def _ends_as_it_began(entry: Entry) -> bool:
-    gold: str = entry["answer"]
-    return "1" not in gold or gold in entry["question"].replace("\n ", "")
+    last: str = entry["answer"]
+    return "1" not in last or last in entry["question"].replace("\n ", "")
 
 
-def _faster_evolve2d(own: Any) -> Callable[..., Any]:
+def _make_evolve2d(original: Any) -> Callable[..., Any]:
     """Return an `evolve2d` that is faster for the rule of the game of life.
 
     The library's recursive cache costs more than the sum of nine cells that it saves.
@@ -34,9 +34,9 @@ def _faster_evolve2d(own: Any) -> Callable[..., Any]:
     def evolve2d(
         boards: Any, timesteps: Any, apply_rule: Any, *more: Any, **options: Any
     ) -> Any:
-        of_life = apply_rule is life_rule and not more and options.keys() <= {"memoize"}
-        if not of_life or callable(timesteps):
-            return own(boards, timesteps, apply_rule, *more, **options)
+        has_options = more or not options.keys() <= {"memoize"}
+        if apply_rule is not life_rule or has_options or callable(timesteps):
+            return original(boards, timesteps, apply_rule, *more, **options)
         states = [boards]
         for _ in range(1, timesteps):
             states.append(_next_board(states[-1][-1])[np.newaxis])
@@ -49,10 +49,10 @@ def _next_board(board: Any) -> Any:
     """Return the next board of 0 and 1, with the same shape and type; edges wrap."""
     import numpy as np
 
-    of_three = board + np.roll(board, 1, axis=0) + np.roll(board, -1, axis=0)
-    of_nine = of_three + np.roll(of_three, 1, axis=1) + np.roll(of_three, -1, axis=1)
-    lives = (of_nine == 3) | ((board == 1) & (of_nine == 4))
-    return lives.astype(board.dtype)
+    thirds = board + np.roll(board, 1, axis=0) + np.roll(board, -1, axis=0)
+    sums = thirds + np.roll(thirds, 1, axis=1) + np.roll(thirds, -1, axis=1)
+    living = (sums == 3) | ((board == 1) & (sums == 4))
+    return living.astype(board.dtype)
 
 
 GAME_OF_LIFE = TaskRules(
@@ -80,7 +80,7 @@ GAME_OF_LIFE = TaskRules(
             module="cellpylib",
             name="evolve2d",
             digest="8cdd09deb4158caf",
-            make=_faster_evolve2d,
+            make=_make_evolve2d,
         ),
     ),
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from math import comb
 
-from rg_env.task_rules.reading.values import as_json, once_each
+from rg_env.task_rules.reading.values import as_json, refuse_duplicate_names
 from rg_env.task_rules.rules import (
-    READABLE,
+    READABLE_SCORE,
     Entry,
     ItemCheck,
     LevelRepair,
@@ -20,17 +20,17 @@ from rg_env.task_rules.rules import (
 MAX_COLORED = 0.2
 
 
-def _each_vertex_once(answer: str, entry: Entry, library: LibraryScore) -> float:
+def _score_coloring(answer: str, entry: Entry, library: LibraryScore) -> float:
     value = library(answer)
-    if value <= READABLE:
+    if value <= READABLE_SCORE:
         return value
     try:
-        colors = json.loads(answer, object_pairs_hook=once_each)
+        colors = json.loads(answer, object_pairs_hook=refuse_duplicate_names)
     except ValueError:
-        return READABLE
+        return READABLE_SCORE
     vertices = {str(vertex) for vertex in entry["metadata"]["puzzle"]["vertices"]}
-    whole = all(type(color) is int for color in colors.values())
-    return value if whole and colors.keys() == vertices else READABLE
+    are_integers = all(type(color) is int for color in colors.values())
+    return value if are_integers and colors.keys() == vertices else READABLE_SCORE
 
 
 def _has_few_edges(entry: Entry) -> bool:
@@ -42,11 +42,12 @@ def _has_few_edges(entry: Entry) -> bool:
     puzzle = entry["metadata"]["puzzle"]
     vertices = len(puzzle["vertices"])
     edges = len(puzzle["edges"])
-    size, larger = divmod(vertices, len(puzzle["color_options"]))
     colors = len(puzzle["color_options"])
-    same = larger * comb(size + 1, 2) + (colors - larger) * comb(size, 2)
+    # `larger` of the colors have one vertex more than the others.
+    size, larger = divmod(vertices, colors)
+    same_color = larger * comb(size + 1, 2) + (colors - larger) * comb(size, 2)
     pairs = comb(vertices, 2)
-    return comb(pairs - same, edges) > MAX_COLORED * comb(pairs, edges)
+    return comb(pairs - same_color, edges) > MAX_COLORED * comb(pairs, edges)
 
 
 GRAPH_COLOR = TaskRules(
@@ -54,7 +55,7 @@ GRAPH_COLOR = TaskRules(
     notation=as_json,
     fix=ScorerFix(
         fault="Takes the last color if a vertex gets two.",
-        score=_each_vertex_once,
+        score=_score_coloring,
     ),
     item_checks=(
         ItemCheck(

@@ -7,7 +7,7 @@ import re
 
 from rg_env.task_rules.reading.values import as_json
 from rg_env.task_rules.rules import (
-    READABLE,
+    READABLE_SCORE,
     Entry,
     ItemCheck,
     LevelRepair,
@@ -16,18 +16,18 @@ from rg_env.task_rules.rules import (
     TaskRules,
 )
 
-_JUG_MOVE = re.compile(r"\S+ [A-Z](?:->[A-Z])?")  # the verb in any language
+_MOVE = re.compile(r"\S+ [A-Z](?:->[A-Z])?")  # the verb in any language
 
 
-def _moves_of_jugs(answer: str, entry: Entry, library: LibraryScore) -> float:
+def _score_moves(answer: str, entry: Entry, library: LibraryScore) -> float:
     value = library(answer)
-    if value <= READABLE:
+    if value <= READABLE_SCORE:
         return value
     moves = json.loads(answer)
-    plain = isinstance(moves, list) and all(
-        _JUG_MOVE.fullmatch(" ".join(move.split())) for move in moves
+    has_only_moves = isinstance(moves, list) and all(
+        _MOVE.fullmatch(" ".join(move.split())) for move in moves
     )
-    return value if plain else READABLE
+    return value if has_only_moves else READABLE_SCORE
 
 
 JUGS = TaskRules(
@@ -35,7 +35,7 @@ JUGS = TaskRules(
     notation=as_json,
     fix=ScorerFix(
         fault="Ignores the text behind a move.",
-        score=_moves_of_jugs,
+        score=_score_moves,
     ),
     item_checks=(
         ItemCheck(
@@ -48,6 +48,6 @@ JUGS = TaskRules(
     level_repair=LevelRepair(
         {level: {"num_jugs": 3} for level in (2, 3)},
         "levels 2 and 3 ask for 5 and 7 jugs; finding a puzzle takes seconds to"
-        " minutes, and its solver sees three jugs alone, so that the answers are wrong",
+        " minutes, and its solver sees only three jugs, so that the answers are wrong",
     ),
 )

@@ -25,26 +25,27 @@ AB = TaskRules("ab", notation=_with_spaces)
 
 _BLOCKS = "ABCabcxyz"
 _RULES = ("ABC a", "AB c", "BC b", "CC c", "ac xy", "bb z")
-"""The blocks that each rule takes away, and those that it adds."""
+"""The blocks that each rule removes, and those that it adds."""
 
 
-def _each_rule_in_turn(entry: Entry) -> list[Entry]:
+def _with_rules_in_turn(entry: Entry) -> list[Entry]:
     """Return the entry for a "cycle" that uses each rule once, in turn.
 
-    The library starts again at the first rule after each use of a rule.
+    The library begins again with the first rule after each use of a rule.
     """
     counts = Counter(dict(zip("ABC", entry["metadata"]["initial_blocks"], strict=True)))
     before = None
     while counts != before:
         before = counts
         for rule in _RULES:
-            used, made = map(Counter, rule.split())
-            counts = counts - used + made if used <= counts else counts
+            removed, added = map(Counter, rule.split())
+            if removed <= counts:
+                counts = counts - removed + added
     return [{**entry, "answer": " ".join(str(counts[block]) for block in _BLOCKS)}]
 
 
 STRING_SYNTHESIS = TaskRules(
     "string_synthesis",
-    fix=one_answer(partial_credit=False, passed_over="a b c"),  # `[A]=3 [B]=0`
-    other_readings=_each_rule_in_turn,
+    fix=one_answer(partial_credit=False, ignored="a b c"),  # `[A]=3 [B]=0`
+    other_interpretations=_with_rules_in_turn,
 )

@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from rg_env.task_rules.faster_functions import JsonLines, init_that
+from rg_env.task_rules.faster_functions import JsonLines, dataset_init
 from rg_env.task_rules.one_rule import one_answer
-from rg_env.task_rules.reading.lists import WORD, list_of
-from rg_env.task_rules.reading.numbers import of_short_text
+from rg_env.task_rules.reading.lists import WORD, list_notation
+from rg_env.task_rules.reading.numbers import short_answers_only
 from rg_env.task_rules.reading.values import as_json
 from rg_env.task_rules.rules import (
     Entry,
@@ -52,7 +52,7 @@ GROUP_ANAGRAMS = TaskRules(
             module="reasoning_gym.algorithmic.group_anagrams",
             name="GroupAnagramsDataset.__init__",
             digest="63cdcae81b4d8e91",
-            make=init_that(_fill),
+            make=dataset_init(_fill),
         ),
     ),
 )
@@ -61,17 +61,16 @@ GROUP_ANAGRAMS = TaskRules(
 # -- letter_jumble ---------------------------------------------------------------------
 
 
-def _with_its_first_letter(answer: str, entry: Entry) -> str:
-    """Write the first letter in the case of the reference."""
-    gold = entry.get("answer") or ""
-    first = gold[:1] if gold[:1].upper() == answer[:1] else answer[:1]
-    return first + answer[1:]
+def _with_case_of_reference(answer: str, entry: Entry) -> str:
+    """Write a capital first letter in the case of the reference."""
+    first = (entry.get("answer") or "")[:1]
+    return first + answer[1:] if answer[:1] == first.upper() else answer
 
 
 LETTER_JUMBLE = TaskRules(
     "letter_jumble",
-    notation=_with_its_first_letter,
-    fix=one_answer(any_case=False),
+    notation=_with_case_of_reference,
+    fix=one_answer(ignore_case=False),
 )
 
 
@@ -93,7 +92,7 @@ def _as_word(answer: str, entry: Entry) -> str:
 
 SPELL_BACKWARD = TaskRules(
     "spell_backward",
-    notation=of_short_text(_as_word),
+    notation=short_answers_only(_as_word),
     fix=one_answer(),
 )
 
@@ -101,45 +100,45 @@ SPELL_BACKWARD = TaskRules(
 # -- word_ladder -----------------------------------------------------------------------
 
 
-def _ladder(answer: str, entry: Entry, library: LibraryScore) -> float:
+def _score_ladder(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Halve the library's score of a ladder that is not perfect."""
     value = library(answer)
     return value if value == 1.0 else value / 2
+
+
+def _gapped(word: str) -> list[tuple[str, str]]:
+    """Return the letters before and after a gap, for a gap at each letter."""
+    return [(word[:index], word[index + 1 :]) for index in range(len(word))]
 
 
 @functools.lru_cache(maxsize=8)
 def _graph(words: tuple[str, ...]) -> dict[str, set[str]]:
     """Return the neighbours of each word.
 
-    They are added in the library's order: places from left to right, letters from A to
-    Z. The order of a set depends on the insertions, and the ladder that the library
-    finds on the order of the set.
+    They are added in the library's order: gaps from left to right, letters from A to Z.
+    The ladder that the library finds depends on the order of the set, which depends on
+    the order of the insertions.
     """
-    alike = defaultdict(list)
+    by_gap = defaultdict(list)
     for word in sorted(words):
-        for place in range(len(word)):
-            alike[place, word[:place], word[place + 1 :]].append(word)
+        for gap in _gapped(word):
+            by_gap[gap].append(word)
     return {
-        word: {
-            other
-            for place in range(len(word))
-            for other in alike[place, word[:place], word[place + 1 :]]
-            if other != word
-        }
+        word: {other for gap in _gapped(word) for other in by_gap[gap] if other != word}
         for word in words
     }
 
 
-def _make_build_word_graph(own: Any) -> Callable[[Any, int], Any]:
+def _make_build_word_graph(original: Any) -> Callable[[Any, int], Any]:
     """Return a `_build_word_graph` of WordLadderDataset that all levels share.
 
-    The library tries 26 letters in each place of each word, again for each level.
+    The library tries 26 letters at each index of each word, again for each level.
     """
 
     def build(dataset: Any, length: int) -> Any:
         words = dataset.word_sets[length]
         if length in dataset.word_graphs or not re.fullmatch("[A-Z]*", "".join(words)):
-            return own(dataset, length)
+            return original(dataset, length)
         graph = dataset.word_graphs[length] = _graph(tuple(words))
         return graph
 
@@ -148,9 +147,10 @@ def _make_build_word_graph(own: Any) -> Callable[[Any, int], Any]:
 
 WORD_LADDER = TaskRules(
     "word_ladder",
-    notation=list_of(WORD, ",".join),
+    notation=list_notation(WORD, ",".join),
     fix=ScorerFix(
-        _ladder, "Gives 0.37 for changing one letter after the other, words or not."
+        _score_ladder,
+        "Gives 0.37 for changing one letter after the other, words or not.",
     ),
     faster=(
         FasterFunction(

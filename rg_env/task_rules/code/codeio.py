@@ -1,10 +1,10 @@
 """codeio: the question shows a program and asks for its output or for an input.
 
-An input is right if the item's program makes the shown output from it; it need not be
-the input that the library drew. The program is the library's text. The model's answer
-is parsed as a value of JSON and is never code. The program runs in a scoring worker,
-which is sandboxed and has a deadline. Items that ask for an input are not used if their
-program could evaluate text of its input, or wait.
+An input is right if the item's program produces the shown output from it; it need not
+be the input that the library drew. The program is the library's text. The model's
+answer is parsed as a value of JSON and is never code. The program runs in a scoring
+worker, which is sandboxed and has a deadline. Items that ask for an input are not used
+if their program could evaluate text of its input, or wait.
 
 Outputs are compared as values: 1 equals 1.0, and the names of an object have no order.
 """
@@ -30,10 +30,10 @@ from typing import Any
 
 import msgspec
 
-from rg_env.task_rules.faster_functions import JsonLines, init_that
-from rg_env.task_rules.reading.values import no_constant, read_value
+from rg_env.task_rules.faster_functions import JsonLines, dataset_init
+from rg_env.task_rules.reading.values import read_value, refuse_constant
 from rg_env.task_rules.rules import (
-    READABLE,
+    READABLE_SCORE,
     Entry,
     FasterFunction,
     Guard,
@@ -43,12 +43,16 @@ from rg_env.task_rules.rules import (
     TaskRules,
 )
 
+# -- the guard of the library's scorer -------------------------------------------------
+
+# The library's scorer is used only if `scorer_fixes` is off.
+
 # Largest product of the weights of an answer and of the gold answer.
 MAX_WORK = 2_000_000
 
 MAX_DEPTH = 8
 USUAL_GOLD_WEIGHT = 1_000
-_WEIGHT_OF_A_NODE = 8
+_NODE_CHARS = 8
 
 
 def _depth(text: str) -> int:
@@ -58,12 +62,12 @@ def _depth(text: str) -> int:
 
 
 def _weight(text: str) -> int:
-    """Return about how many characters the labels of a text's tree have together."""
+    """Estimate the characters of all node labels in the tree of a JSON text."""
     nodes = sum(text.count(char) for char in ",[{")
-    return len(text) + _WEIGHT_OF_A_NODE * nodes
+    return len(text) + _NODE_CHARS * nodes
 
 
-def _too_costly(answer: str, gold: str | None) -> str | None:
+def _why_not(answer: str, gold: str | None) -> str | None:
     """Return why a JSON object is rejected, None if it is admitted.
 
     The library computes a tree edit distance with an edit distance for each pair of
@@ -110,29 +114,16 @@ def is_same(value: Any, gold: Any) -> bool:
     if isinstance(value, bool) or isinstance(gold, bool):
         return value is gold
     if isinstance(value, dict) and isinstance(gold, dict):
-        parts = {str(name): part for name, part in value.items()}
-        golds = {str(name): part for name, part in gold.items()}
-        names = parts.keys() == golds.keys()
-        return names and all(is_same(parts[name], golds[name]) for name in golds)
+        values = {str(name): member for name, member in value.items()}
+        golds = {str(name): member for name, member in gold.items()}
+        if values.keys() != golds.keys():
+            return False
+        return all(is_same(values[name], golds[name]) for name in golds)
     if isinstance(value, (list, tuple)) and isinstance(gold, (list, tuple)):
         return len(value) == len(gold) and all(map(is_same, value, gold))
     if isinstance(value, (int, float)) and isinstance(gold, (int, float)):
         return _is_same_number(value, gold)
     return type(value) is type(gold) and bool(value == gold)
-
-
-_ASKS_FOR_INPUT = "\nCan you predict a feasible input without writing any code?"
-
-
-def _is_gold(value: Any, gold: Any, entry: Entry) -> bool:
-    """Return whether a value is the gold one.
-
-    An input must also have the gold one's types of numbers, because a program may treat
-    1.0 and 1 differently.
-    """
-    if _ASKS_FOR_INPUT not in entry.get("question", ""):
-        return is_same(value, gold)
-    return json.dumps(value, sort_keys=True) == json.dumps(gold, sort_keys=True)
 
 
 # -- programs --------------------------------------------------------------------------
@@ -148,12 +139,17 @@ def program_of(entry: Entry) -> str:
     return str(program).strip()
 
 
+def _asks_for_input(entry: Entry) -> bool:
+    request = "\nCan you predict a feasible input without writing any code?"
+    return request in entry.get("question", "")
+
+
 def digest_of(program: str) -> str:
     """Return the digest of a program as in the list of unused programs."""
     return hashlib.sha256(program.strip().encode()).hexdigest()[:12]
 
 
-class _Nowhere(io.TextIOBase):
+class _NullFile(io.TextIOBase):
     """A file that discards the output of a program."""
 
     def write(self, text: str) -> int:
@@ -167,18 +163,18 @@ def _compiled(program: str) -> CodeType:
     return compile(program, "<program>", "exec", dont_inherit=True)
 
 
-def makes(program: str, given: Any, output: Any) -> bool:
-    """Return whether a program of the library makes the shown output from an input.
+def produces(program: str, arguments: Any, output: Any) -> bool:
+    """Return whether a program of the library produces the shown output from an input.
 
     It is False if the program raises or exits. The program may take any time, and may
     end the process.
     """
     names: dict[str, Any] = {"Random": random.Random}  # as the library runs it
-    nowhere = _Nowhere()
+    null = _NullFile()
     try:
-        with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+        with contextlib.redirect_stdout(null), contextlib.redirect_stderr(null):
             exec(_compiled(program), names)  # noqa: S102 - as when it made the item
-            return is_same(names["main_solution"](**given), output)
+            return is_same(names["main_solution"](**arguments), output)
     except KeyboardInterrupt:  # meant for this process; no program raises it
         raise
     except BaseException:  # noqa: BLE001 - a program may raise anything, and exit
@@ -186,14 +182,16 @@ def makes(program: str, given: Any, output: Any) -> bool:
 
 
 def _is_right(value: Any, entry: Entry) -> bool:
-    if _is_gold(value, json.loads(entry["answer"]), entry):
+    gold = json.loads(entry["answer"])
+    if not _asks_for_input(entry):
+        return is_same(value, gold)
+    # Not by `is_same`: a program may tell 1.0 from 1, so such an input is run.
+    if json.dumps(value, sort_keys=True) == json.dumps(gold, sort_keys=True):
         return True
-    if _ASKS_FOR_INPUT not in entry["question"]:
-        return False
-    return makes(program_of(entry), value, entry["metadata"]["output_data"])
+    return produces(program_of(entry), value, entry["metadata"]["output_data"])
 
 
-def _by_running(answer: str, entry: Entry, library: LibraryScore) -> float:
+def _score_value(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score a value of JSON; an input is scored by running the program."""
     answer = answer.strip()
     gold = entry["answer"].strip()
@@ -205,15 +203,15 @@ def _by_running(answer: str, entry: Entry, library: LibraryScore) -> float:
         return 0.0
     if _is_right(value, entry):
         return 1.0
-    return READABLE if isinstance(value, dict) else 0.0
+    return READABLE_SCORE if isinstance(value, dict) else 0.0
 
 
 # -- programs that are not used --------------------------------------------------------
 
 UNUSED = Path(__file__).with_suffix(".json")
-"""Digests of unused programs by their fault. Each program was run on the inputs of
-twelve seeds, in three processes with different hash seeds and folders, with two random
-states."""
+"""Digests of unused programs by their fault. Every program of the library was run on
+the inputs of twelve seeds, in three processes with different hash seeds and folders,
+with two random states."""
 
 CHANGES = "another output in another process, or at another time"
 RANDOM = "random"
@@ -221,16 +219,16 @@ SLOW = "takes long"
 
 
 @functools.cache
-def _unused(kind: str) -> frozenset[str]:
+def _unused_digests(kind: str) -> frozenset[str]:
     return frozenset(json.loads(UNUSED.read_text(encoding="utf-8"))[kind])
 
 
 def _is_unused(entry: Entry, kind: str) -> bool:
-    return digest_of(program_of(entry)) in _unused(kind)
+    return digest_of(program_of(entry)) in _unused_digests(kind)
 
 
-def _is_lost(entry: Entry) -> bool:
-    """Return whether the program makes another output than the metadata's.
+def _is_irreproducible(entry: Entry) -> bool:
+    """Return whether the program produces another output than the metadata's.
 
     If the question asks for an input, the gold input is read from its JSON.
     """
@@ -239,10 +237,10 @@ def _is_lost(entry: Entry) -> bool:
     random.seed("another one than the entry was made with")
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(2**32 - 1)
-    given = copy.deepcopy(metadata["input_data"])
-    if _ASKS_FOR_INPUT in entry["question"]:
-        given = json.loads(entry["answer"])
-    return not makes(program, given, metadata["output_data"])
+    arguments = copy.deepcopy(metadata["input_data"])
+    if _asks_for_input(entry):
+        arguments = json.loads(entry["answer"])
+    return not produces(program, arguments, metadata["output_data"])
 
 
 _HARMLESS = (
@@ -259,7 +257,7 @@ _IMPORT = re.compile(
     r"(?:^|[:;])[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([\w., \t]+))",
     re.M,
 )
-_DOES_MORE = re.compile(
+_RISKY_CODE = re.compile(
     r"\b(?:eval|exec|__import__|__builtins__|__globals__|__subclasses__|import_module"
     r"|[gs]etattr|delattr|attrgetter|methodcaller|get_type_hints|_getframe)\b"
     r"|\b(?:(?<!re\.)compile|globals|locals|vars|open|load|(?<!json\.)loads|FileIO"
@@ -268,22 +266,22 @@ _DOES_MORE = re.compile(
 """Matches code that runs text, waits, or accesses attributes by a computed name."""
 
 
-def may_do_more(program: str) -> bool:
+def may_evaluate_or_wait(program: str) -> bool:
     """Return whether a program might run text of its input, or wait for something."""
     for package, names in _IMPORT.findall(program):
         for name in (package or names).split(","):
-            if name.strip().partition(".")[0].split(" ")[0] not in _HARMLESS_MODULES:
+            if re.split("[. ]", name.strip())[0] not in _HARMLESS_MODULES:
                 return True
-    return _DOES_MORE.search(program) is not None
+    return _RISKY_CODE.search(program) is not None
 
 
-def _may_do_more(entry: Entry) -> bool:
-    return _ASKS_FOR_INPUT in entry["question"] and may_do_more(program_of(entry))
+def _is_risky(entry: Entry) -> bool:
+    return _asks_for_input(entry) and may_evaluate_or_wait(program_of(entry))
 
 
-def _is_no_json(entry: Entry) -> bool:
+def _is_not_json(entry: Entry) -> bool:
     try:
-        json.loads(entry["answer"], parse_constant=no_constant)
+        json.loads(entry["answer"], parse_constant=refuse_constant)
     except ValueError:
         return True
     return False
@@ -304,19 +302,19 @@ def _programs(path: Path) -> list[bytes]:
 def _fill(library: Mapping[str, Any], dataset: Any, config: Any) -> None:
     """Fill a dataset; the library's `__init__` parses all programs for each level."""
     decode = msgspec.json.Decoder(_Program).decode
-    wanted = config.difficulty
-    of_level = _programs(library["get_data_file_path"]("codeio.jsonl.gz"))
-    if wanted is not None:
-        of_level = [line for line in of_level if decode(line).difficulty == wanted]
-    if not of_level:
-        raise ValueError(f"no program of the file has the difficulty {wanted}")
-    type(dataset)._jsonl_data = JsonLines(of_level)
+    difficulty = config.difficulty
+    lines = _programs(library["get_data_file_path"]("codeio.jsonl.gz"))
+    if difficulty is not None:
+        lines = [line for line in lines if decode(line).difficulty == difficulty]
+    if not lines:
+        raise ValueError(f"no program of the file has the difficulty {difficulty}")
+    type(dataset)._jsonl_data = JsonLines(lines)
 
 
 CODEIO = TaskRules(
     "codeio",
-    # The scorer computes a recursive tree edit distance of JSON values.
-    guard=Guard(_too_costly),
+    # The library's scorer computes a recursive tree edit distance of JSON values.
+    guard=Guard(_why_not),
     kept_signs="\"'",
     kept_on_class="_jsonl_data",
     faster=(
@@ -324,31 +322,33 @@ CODEIO = TaskRules(
             module="reasoning_gym.code.codeio",
             name="CodeIODataset.__init__",
             digest="fe84df45919155cd",
-            make=init_that(_fill),
+            make=dataset_init(_fill),
         ),
     ),
     fix=ScorerFix(
         fault="Accepts only the input that the library drew, although any input with"
         " the shown output is right; scores other values by similarity: 0.999 for a"
         " number that is off by one.",
-        score=_by_running,
+        score=_score_value,
         runs_programs=True,
     ),
     item_checks=(
         ItemCheck(
-            "answer holds the address of an object, which is another in each process",
+            "answer holds the address of an object, which varies between processes",
             lambda entry: " at 0x" in entry["question"] + entry["answer"],
             always=True,
         ),
         ItemCheck(
-            f"program makes {CHANGES}",
+            f"program has {CHANGES}",
             lambda entry: _is_unused(entry, CHANGES),
             always=True,
         ),
         ItemCheck("program is random", lambda entry: _is_unused(entry, RANDOM)),
         ItemCheck("program takes long", lambda entry: _is_unused(entry, SLOW)),
-        ItemCheck("answer holds a number that JSON does not have", _is_no_json),
-        ItemCheck("program might do more with an input than compute", _may_do_more),
-        ItemCheck("program does not make the output of the input", _is_lost),
+        ItemCheck("answer holds a number that JSON does not have", _is_not_json),
+        ItemCheck("program might do more with an input than compute", _is_risky),
+        ItemCheck(
+            "program does not produce the output of the input", _is_irreproducible
+        ),
     ),
 )

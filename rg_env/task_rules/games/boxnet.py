@@ -1,14 +1,13 @@
-"""boxnet: plans that carry each box to the target of its colour.
+"""boxnet: plans that carry each box to the target of its color.
 
 The library skips impossible actions, and raises if a box would leave the grid. So one
 plan that carries everything along a path through the whole grid and back solves every
-item of that size. This scorer plays the plan by the same rules, and every action must
-be possible in its turn.
+item of that size. This scorer plays the plan by the same rules, and each action must be
+possible when it is played.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from typing import Any
@@ -28,33 +27,30 @@ Position = tuple[float, float]
 Squares = dict[Position, list[str]]
 """The boxes and targets of each square."""
 
-_COORDINATE = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
-_NAMED_PLACE = re.compile(
-    rf"(Agent|square)\[({_COORDINATE.pattern}),\s*({_COORDINATE.pattern})\]"
-)
+_COORDINATE = r"\d{1,9}(?:\.\d{1,9})?"
+_POSITION = rf"\[({_COORDINATE}),\s*({_COORDINATE})\]"
 _MOVE = re.compile(r"move\(([^,()]*),\s([^()]*)\)\s*")
 
 
-def _place(name: str) -> Position:
-    """Return the place of a square of the metadata: `0.5_1.5`."""
-    row, column = _COORDINATE.findall(name)
+def _read_square(name: str) -> Position:
+    """Return the position in the metadata's `0.5_1.5`."""
+    row, column = re.findall(_COORDINATE, name)
     return float(row), float(column)
 
 
-def _place_of(kind: str, text: str) -> Position | None:
-    """Return the place in a plan's `Agent[0.5, 1.5]`, None for anything else."""
-    match = _NAMED_PLACE.fullmatch(text.strip())
-    is_named = match is not None and match[1] == kind
-    return (float(match[2]), float(match[3])) if match and is_named else None
+def _read_position(kind: str, text: str) -> Position | None:
+    """Return the position in a plan's `Agent[0.5, 1.5]`, None for another text."""
+    match = re.fullmatch(kind + _POSITION, text.strip())
+    return None if match is None else (float(match[1]), float(match[2]))
 
 
-def _move_box(squares: Squares, place: Position, box: str, to: Position) -> bool:
+def _move_box(squares: Squares, start: Position, box: str, end: Position) -> bool:
     """Carry a box to an adjacent square; return whether that was possible."""
-    distances = sorted((abs(place[0] - to[0]), abs(place[1] - to[1])))
-    if distances != [0.0, 1.0] or to not in squares:
+    distances = sorted((abs(start[0] - end[0]), abs(start[1] - end[1])))
+    if distances != [0.0, 1.0] or end not in squares:
         return False
-    squares[place].remove(box)
-    squares[to].append(box)
+    squares[start].remove(box)
+    squares[end].append(box)
     return True
 
 
@@ -62,38 +58,38 @@ def _target(box: str) -> str:
     return f"target_{box[4:]}"
 
 
-def _act(squares: Squares, agent: str, action: Any) -> bool:
+def _play_action(squares: Squares, agent: str, action: Any) -> bool:
     """Play one action of one agent; return whether it was possible."""
-    place = _place_of("Agent", agent)
-    move = isinstance(action, str) and _MOVE.fullmatch(action)
-    if place is None or not move:
+    position = _read_position("Agent", agent)
+    move = _MOVE.fullmatch(action) if isinstance(action, str) else None
+    if position is None or move is None:
         return False
-    here = squares.get(place, [])
+    things = squares.get(position, [])
     box, goal = move.groups()
-    if box not in here or not box.startswith("box_"):
+    if box not in things or not box.startswith("box_"):
         return False
     if "square" in goal:
-        to = _place_of("square", goal)
-        return to is not None and _move_box(squares, place, box, to)
-    if goal != _target(box) or goal not in here:
+        end = _read_position("square", goal)
+        return end is not None and _move_box(squares, position, box, end)
+    if goal != _target(box) or goal not in things:
         return False
-    here.remove(box)
-    here.remove(goal)
+    things.remove(box)
+    things.remove(goal)
     return True
 
 
-def _is_played(squares: Squares, step: Any) -> bool:
+def _play_step(squares: Squares, step: Any) -> bool:
     """Play the actions of a step in turn; return whether all were possible."""
     if not isinstance(step, tuple):
         return False
-    agents = [_place_of("Agent", agent) for agent, _ in step]
-    one_each = len({*agents}) == len(agents)
-    return one_each and all(_act(squares, *action) for action in step)
+    agents = {_read_position("Agent", agent) for agent, _ in step}
+    if len(agents) < len(step):
+        return False
+    return all(_play_action(squares, agent, action) for agent, action in step)
 
 
 def _boxes(*squares: list[str]) -> list[str]:
-    things = itertools.chain(*squares)
-    return [thing for thing in things if thing.startswith("box_")]
+    return [box for things in squares for box in things if box.startswith("box_")]
 
 
 def _score_plan(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -108,8 +104,8 @@ def _score_plan(answer: str, entry: Entry, library: LibraryScore) -> float:
     if not isinstance(plan, list):
         return 0.0
     initial = entry["metadata"]["initial_state"]
-    squares = {_place(name): list(things) for name, things in initial.items()}
-    is_possible = all(_is_played(squares, step) for step in plan)
+    squares = {_read_square(name): list(things) for name, things in initial.items()}
+    is_possible = all(_play_step(squares, step) for step in plan)
     return float(is_possible and not _boxes(*squares.values()))
 
 
@@ -119,7 +115,7 @@ _SAFE_CHARS = 2_000
 MAX_STRING_CHARS = 200
 
 
-def _too_costly(answer: str, gold: str | None) -> str | None:
+def _why_not(answer: str, gold: str | None) -> str | None:
     """Return why a plan is rejected, None if it is admitted.
 
     The library's pattern for `move(box, place)` takes quadratic time for one string.
@@ -134,23 +130,23 @@ def _too_costly(answer: str, gold: str | None) -> str | None:
 
 
 # The largest share of boxes that may start at their targets.
-MAX_IN_PLACE = 1 / 3
+MAX_AT_TARGETS = 1 / 3
 
 
-def _stand_at_targets(entry: Entry) -> bool:
+def _starts_at_targets(entry: Entry) -> bool:
     squares = entry["metadata"]["initial_state"].values()
-    in_place = sum(
+    at_targets = sum(
         min(things.count(box), things.count(_target(box)))
         for things in squares
         for box in set(_boxes(things))
     )
-    return bool(in_place > MAX_IN_PLACE * len(_boxes(*squares)))
+    return bool(at_targets > MAX_AT_TARGETS * len(_boxes(*squares)))
 
 
 BOXNET = TaskRules(
     "boxnet",
     # The scorer takes quadratic time for a long string.
-    guard=Guard(_too_costly),
+    guard=Guard(_why_not),
     notation=as_json,
     fix=ScorerFix(
         fault="Ignores impossible actions, so one fixed plan solves every item of a"
@@ -161,14 +157,14 @@ BOXNET = TaskRules(
     item_checks=(
         ItemCheck(
             "boxes start at their targets, more than one in three",
-            _stand_at_targets,
+            _starts_at_targets,
             answer_stands=True,
         ),
     ),
     level_repair=LevelRepair(
         {level: {"min_row_num": 2, "min_column_num": 2} for level in range(9)},
         "every level asks for grids from one row on, and on a grid of one or two"
-        " squares most boxes stand at their targets, so that moving those alone"
+        " squares most boxes stand at their targets, so that moving only those"
         " scored 0.53",
     ),
 )

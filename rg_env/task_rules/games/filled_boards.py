@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from random import Random
 from typing import Any
 
 from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.reading.lists import (
+    INTEGER_CELL,
     QUEEN_CELL,
-    WHOLE_CELL,
-    grid_of,
+    grid_notation,
     literal_guard,
     read_grid,
 )
@@ -24,16 +24,22 @@ from rg_env.task_rules.rules import (
     TaskRules,
 )
 
-# -- futoshiki ---------------------------------------------------------
+# -- futoshiki -------------------------------------------------------------------------
 
 Matrix = list[list[int]]
 Cell = tuple[int, int]
+CellLists = dict[Cell, list[Cell]]
+Constraints = Mapping[tuple[Cell, Cell], str]
+"""Two cells to "<" or ">"."""
 
 
 def _rows(
     numbers: Sequence[int], columns: Sequence[Sequence[int]], row: tuple[int, ...] = ()
 ) -> Iterator[tuple[int, ...]]:
-    """Yield the orders of the numbers that repeat none in a column, as the library."""
+    """Yield the orders of the numbers that repeat none in a column.
+
+    They come in the library's order.
+    """
     if len(row) == len(columns):
         yield row
         return
@@ -43,7 +49,7 @@ def _rows(
 
 
 def _random_latin_square(_dataset: Any, size: int, rng: Random) -> Matrix:
-    """Fill row after row with the first order that fits, and draw as the library."""
+    """Fill row after row with the first order that fits, drawn as in the library."""
     grid: Matrix = []
 
     def fill() -> bool:
@@ -62,74 +68,77 @@ def _random_latin_square(_dataset: Any, size: int, rng: Random) -> Matrix:
     return grid
 
 
+def _larger_and_smaller(
+    cells: Iterable[Cell], constraints: Constraints
+) -> tuple[CellLists, CellLists]:
+    """Return the cells that must be larger and those that must be smaller, by cell."""
+    larger: CellLists = {cell: [] for cell in cells}
+    smaller: CellLists = {cell: [] for cell in cells}
+    for pair, sign in constraints.items():
+        low, high = pair if sign == "<" else pair[::-1]
+        larger[low].append(high)
+        smaller[high].append(low)
+    return larger, smaller
+
+
 def _count_solutions(
-    _dataset: Any,
-    grid: Matrix,
-    constraints: Mapping[tuple[Cell, Cell], str],
-    limit: int = 2,
+    _dataset: Any, grid: Matrix, constraints: Constraints, limit: int = 2
 ) -> int:
     """Count solutions up to a limit; the cell with the fewest numbers is filled next.
 
-    A number is a bit; a blank cell has none.
+    A number is a bit, and a blank cell is 0.
     """
     size = len(grid)
     bits = {(r, c): 1 << grid[r][c] >> 1 for r in range(size) for c in range(size)}
     rows = [sum(bits[r, c] for c in range(size)) for r in range(size)]
     columns = [sum(bits[r, c] for r in range(size)) for c in range(size)]
-    above: dict[Cell, list[Cell]] = {cell: [] for cell in bits}
-    below: dict[Cell, list[Cell]] = {cell: [] for cell in bits}
-    for pair, sign in constraints.items():
-        low, high = pair if sign == "<" else pair[::-1]
-        above[low].append(high)
-        below[high].append(low)
-    found = 0
+    larger, smaller = _larger_and_smaller(bits, constraints)
 
     def free(cell: Cell) -> int:
         taken = rows[cell[0]] | columns[cell[1]]
-        for other in above[cell]:
+        for other in larger[cell]:
             taken |= -bits[other]  # this number and all above it
-        for other in below[cell]:
-            taken |= max(0, 2 * bits[other] - 1)
+        for other in smaller[cell]:
+            taken |= max(0, 2 * bits[other] - 1)  # this number and all below it
         return ~taken & ((1 << size) - 1)
 
-    def search() -> None:
-        nonlocal found
+    def count(limit: int) -> int:
         choices = {cell: free(cell) for cell, bit in bits.items() if not bit}
         if not choices:
-            found += 1
-            return
-        cell = r, c = min(choices, key=lambda blank: choices[blank].bit_count())
+            return 1
+        r, c = min(choices, key=lambda cell: choices[cell].bit_count())
+        found = 0
         for bit in (1 << number for number in range(size)):
-            if found < limit and choices[cell] & bit:
-                bits[cell] = bit
+            if found < limit and choices[r, c] & bit:
+                bits[r, c] = bit
                 rows[r] ^= bit
                 columns[c] ^= bit
-                search()
+                found += count(limit - found)
                 rows[r] ^= bit
                 columns[c] ^= bit
-        bits[cell] = 0
+        bits[r, c] = 0
+        return found
 
-    search()
-    return found
+    return count(limit)
 
 
 FUTOSHIKI = TaskRules(
     "futoshiki",
     fix=one_answer(
-        partial_credit=False, passed_over="< > \N{LOGICAL AND} \N{LOGICAL OR} v ^ |"
+        partial_credit=False, ignored="< > \N{LOGICAL AND} \N{LOGICAL OR} v ^ |"
     ),
     faster=(
         FasterFunction(
             module="reasoning_gym.games.futoshiki",
             name="FutoshikiDataset._generate_random_solution",
             digest="737131d3c78962d1",
-            make=lambda own: _random_latin_square,
+            make=lambda original: _random_latin_square,
         ),
         FasterFunction(
             module="reasoning_gym.games.futoshiki",
             name="FutoshikiDataset.count_solutions",
             digest="0ec00892e6304727",
-            make=lambda own: _count_solutions,
+            make=lambda original: _count_solutions,
         ),
     ),
 )
@@ -142,27 +151,27 @@ def _is_filling(matrix: Matrix, puzzle: Matrix, numbers: list[int]) -> bool:
     if [len(row) for row in matrix] != [len(row) for row in puzzle]:
         return False
     pairs = [*zip(chain(*puzzle), chain(*matrix), strict=True)]
-    filled = [number for given, number in pairs if given == 0]
+    filled = [number for clue, number in pairs if clue == 0]
     lines = [*matrix, *map(list, zip(*matrix, strict=True))]
     return (
-        all(given in (0, number) for given, number in pairs)
+        all(clue in (0, number) for clue, number in pairs)
         and sorted(filled) == sorted(numbers)
         and all(sum(line[:-1]) == line[-1] for line in lines)
     )
 
 
-def _any_filling(answer: str, entry: Entry, library: LibraryScore) -> float:
+def _score_filling(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score a matrix with any right filling."""
     metadata = entry["metadata"]
-    filled = [list(map(int, row)) for row in read_grid(answer, WHOLE_CELL) or ()]
-    return float(_is_filling(filled, metadata["puzzle"], metadata["candidate_numbers"]))
+    matrix = [list(map(int, row)) for row in read_grid(answer, INTEGER_CELL) or ()]
+    return float(_is_filling(matrix, metadata["puzzle"], metadata["candidate_numbers"]))
 
 
 SURVO = TaskRules(
     "survo",
-    notation=grid_of(WHOLE_CELL),
+    notation=grid_notation(INTEGER_CELL),
     fix=ScorerFix(
-        _any_filling,
+        _score_filling,
         "Accepts only one of several fillings; ignores everything but whole numbers.",
     ),
     level_repair=LevelRepair(
@@ -176,7 +185,7 @@ SURVO = TaskRules(
 # -- n_queens --------------------------------------------------------------------------
 
 # The library makes a deep copy of each of the 14,200 solutions for 12 queens. Here all
-# boards share twelve rows, which is safe because an item's puzzle is a copy.
+# boards share their rows, which is safe because an item's puzzle is a copy.
 
 Board = list[list[str]]
 
@@ -184,11 +193,11 @@ Board = list[list[str]]
 def _all_solutions(dataset: Any, n: int) -> list[Board]:
     """Return the boards of the library's `_get_all_solutions`, in its order."""
     empty = ["_"] * n
-    rows = [[*empty[:at], "Q", *empty[at + 1 :]] for at in range(n)]
+    rows = [[*empty[:column], "Q", *empty[column + 1 :]] for column in range(n)]
     boards = []
 
     def place_below(board: Board, taken: int, falling: int, rising: int) -> None:
-        """Place the other queens; `taken`, `falling` and `rising` are sets of bits."""
+        """Place the other queens; the sets of columns that are attacked are bits."""
         if len(board) == n:
             boards.append(board)
             return
@@ -206,7 +215,7 @@ def _all_solutions(dataset: Any, n: int) -> list[Board]:
 N_QUEENS = TaskRules(
     "n_queens",
     guard=literal_guard(r"[_Q.\s]*"),
-    notation=grid_of(QUEEN_CELL),
+    notation=grid_notation(QUEEN_CELL),
     kept_signs="_",
     level_repair=LevelRepair(
         {0: {"n": 5}, 1: {"n": 7, "max_remove": 6}},
@@ -218,7 +227,7 @@ N_QUEENS = TaskRules(
             module="reasoning_gym.games.n_queens",
             name="NQueensDataset._get_all_solutions",
             digest="f7bf1aaf33f46cf9",
-            make=lambda own: _all_solutions,
+            make=lambda original: _all_solutions,
         ),
     ),
 )

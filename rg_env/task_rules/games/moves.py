@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 
 from rg_env.task_rules.reading.filler_words import is_filler_beside
 from rg_env.task_rules.reading.lists import (
-    list_of,
+    list_notation,
     plain,
     read_sequence,
     repetition_guard,
 )
 from rg_env.task_rules.reading.values import as_json
 from rg_env.task_rules.rules import (
-    READABLE,
+    READABLE_SCORE,
     Entry,
     FasterFunction,
     ItemCheck,
@@ -24,14 +24,13 @@ from rg_env.task_rules.rules import (
     LibraryScore,
     ScorerFix,
     TaskRules,
-    seldom_answered,
+    downsample_answer,
 )
 
 # -- knight_swap -----------------------------------------------------------------------
 
 # The library defines a class in every search and makes an object for each position.
 # Nine of ten searches are for boards that turn out to have no solution.
-
 
 Board = Mapping[str, Sequence[str]]
 Move = tuple[str, str, str]
@@ -46,8 +45,8 @@ def _solve_swap(
     Sets of squares are built as in the library, because their order decides which of
     several shortest solutions it finds.
     """
-    initial_white = frozenset(at for at, piece in pieces.items() if piece == "w")
-    initial_black = frozenset(at for at, piece in pieces.items() if piece == "B")
+    initial_white = frozenset(s for s, piece in pieces.items() if piece == "w")
+    initial_black = frozenset(s for s, piece in pieces.items() if piece == "B")
     start: State = (initial_white, initial_black, start_turn)
     came_from: dict[State, tuple[State, Move] | None] = {start: None}
     queue = deque([start])
@@ -62,7 +61,7 @@ def _solve_swap(
             for target in board[square]:
                 if target in white or target in black:
                     continue
-                moved = frozenset(target if at == square else at for at in moving)
+                moved = frozenset(target if s == square else s for s in moving)
                 after = (moved, black, "B") if is_white else (white, moved, "w")
                 if after not in came_from:
                     came_from[after] = (state, (turn, square, target))
@@ -87,8 +86,8 @@ def _is_leap(a: str, b: str) -> bool:
 def _can_be_swapped(entry: Entry) -> bool:
     """Return whether the knights can be swapped although the answer is `No`.
 
-    The library removes a connection from the board that it searches, but not from the
-    board that it draws.
+    The library removes a connection from the board that it searches, but the question
+    shows the board with it.
     """
     metadata = entry["metadata"]
     if metadata["is_possible"]:
@@ -107,22 +106,22 @@ KNIGHT_SWAP = TaskRules(
             _can_be_swapped,
         ),
         # 12 to 21 of 100 positions cannot be reached.
-        seldom_answered("No", one_in=2),
+        downsample_answer("No", one_in=2),
     ),
     level_repair=LevelRepair(
         {
             **{level: {"min_nodes": 6, "max_nodes": 7} for level in (0, 1)},
             **{level: {"min_nodes": 6} for level in (2, 3, 4)},
         },
-        "every level asks for boards from 4 squares on, and the task wants 6; with 6"
-        " alone, as at levels 0 and 1, a puzzle takes seconds to find",
+        "every level asks for boards from 4 squares on, and the task wants 6; with only"
+        " 6, as at levels 0 and 1, a puzzle takes seconds to find",
     ),
     faster=(
         FasterFunction(
             module="reasoning_gym.games.knight_swap",
             name="KnightSwapLogic.solve_swap",
             digest="c8790a24b325cf2f",
-            make=lambda own: _solve_swap,
+            make=lambda original: _solve_swap,
         ),
     ),
 )
@@ -131,8 +130,8 @@ KNIGHT_SWAP = TaskRules(
 # -- rush_hour -------------------------------------------------------------------------
 
 # In the library, a car moves as far as it can, and a blocked car stays. So a hundred
-# random moves free the red car in 19 of 20 easy items. Here every move must be possible
-# in full.
+# random moves free the red car in 19 of 20 easy items. Here a car must be able to move
+# by the whole number of cells.
 #
 # At the exit, the red car may drive out by the two cells of its length. The other cars
 # then move as if it were gone.
@@ -148,7 +147,7 @@ RED = "A"
 EXIT: list[Cell] = [(2, SIDE - 2), (2, SIDE - 1)]
 """The cells that the red car has to reach."""
 
-_MOVE = re.compile(r"([A-Z])([+-])([0-9]+)")
+_CAR_MOVE = re.compile(r"([A-Z])([+-])([0-9]+)")
 
 
 def read_board(config: str) -> tuple[Cars, set[Cell]]:
@@ -180,10 +179,10 @@ def _step(cars: Cars, walls: set[Cell], car: str, direction: int) -> bool:
     return True
 
 
-def _all_moves_possible(config: str, answer: str) -> bool:
+def _are_moves_possible(config: str, answer: str) -> bool:
     cars, walls = read_board(config)
     driven_out = 0
-    for car, sign, digits in _MOVE.findall(answer):
+    for car, sign, digits in _CAR_MOVE.findall(answer):
         if car not in cars or len(digits) > 2:
             return False
         direction = 1 if sign == "+" else -1
@@ -195,41 +194,39 @@ def _all_moves_possible(config: str, answer: str) -> bool:
     return driven_out <= len(EXIT)
 
 
-def _score_moves(answer: str, entry: Entry, library: LibraryScore) -> float:
-    if not is_filler_beside(_MOVE, answer):
+def _score_car_moves(answer: str, entry: Entry, library: LibraryScore) -> float:
+    if not is_filler_beside(_CAR_MOVE, answer):
         return 0.0
-    if not _all_moves_possible(entry["metadata"]["board_config"], answer):
-        return READABLE
+    if not _are_moves_possible(entry["metadata"]["board_config"], answer):
+        return READABLE_SCORE
     return library(answer)
 
 
-_WRITTEN_MOVE = re.compile(r"([A-Za-z])\1{0,2}\s*([+-])\s*([0-9]+)")
-
-
-def _car_move(move: re.Match[str]) -> str:
-    return f"{move[1].upper()}{move[2]}{move[3]}"
-
-
-_STEPS = re.compile(r"[A-Z][+-](\d+)")
+_WRITTEN_CAR_MOVE = re.compile(r"([A-Za-z])\1{0,2}\s*([+-])\s*([0-9]+)")
+_STEP_COUNTS = re.compile(r"[A-Z][+-](\d+)")
 
 RUSH_HOUR = TaskRules(
     "rush_hour",
     # The scorer moves a car a billion times for A+999999999.
-    guard=repetition_guard(_STEPS.findall, 20_000),
-    notation=list_of(_WRITTEN_MOVE, " ".join, written=_car_move),
+    guard=repetition_guard(_STEP_COUNTS.findall, 20_000),
+    notation=list_notation(
+        _WRITTEN_CAR_MOVE,
+        " ".join,
+        written=lambda move: f"{move[1].upper()}{move[2]}{move[3]}",
+    ),
     fix=ScorerFix(
         fault="Skips impossible moves, so that enough random moves free the car.",
-        score=_score_moves,
+        score=_score_car_moves,
     ),
 )
 
 
 # -- sokoban ---------------------------------------------------------------------------
 
-# The library plays every letter that it finds. Moves behind a solution often change
-# nothing, so a right walk and a wrong one beside it score 1.0. Here a walk in several
-# pieces must end with the move that solves the puzzle, and no piece may solve it alone.
-# The multilingual version writes moves as arrows.
+# The library plays every letter that it finds. Moves after a solution often change
+# nothing, so a right walk with a wrong one after it scores 1.0. Here a walk in several
+# pieces must end with the move that solves the puzzle, and no piece may solve it
+# without the others. The multilingual version writes moves as arrows.
 
 _MOVES = r"\b[LRUD]+\b"
 _ARROWS = "[←↑→↓]+"
@@ -242,8 +239,8 @@ def _score_walk(answer: str, entry: Entry, library: LibraryScore) -> float:
         return 0.0
     pieces = re.findall(moves, answer)
     walk = "".join(pieces)
-    others = {walk[:-1], *pieces} if len(pieces) > 1 else ()
-    return 0.0 if 1.0 in map(library, others) else library(walk)
+    shorter = {walk[:-1], *pieces} if len(pieces) > 1 else ()
+    return 0.0 if 1.0 in map(library, shorter) else library(walk)
 
 
 SOKOBAN = TaskRules(
@@ -272,28 +269,31 @@ _DISK_MOVE = re.compile(
 )
 
 
-def _disk_move(move: re.Match[str]) -> str:
-    return f"Move disk {move[1]} from Peg {move[2]} to Peg {move[3]}"
-
-
-def _only_moves(answer: str, entry: Entry, library: LibraryScore) -> float:
+def _score_disk_moves(answer: str, entry: Entry, library: LibraryScore) -> float:
     # The reference shows how a move is written in the question's language.
-    form = re.sub("[0-9]+", "[0-9]{1,4}", re.escape(entry["answer"].partition("\n")[0]))
-    moves = read_sequence(plain(answer), re.compile(form))
-    # A line each: a version of the library reads only the first move of a line.
-    value = library("\n".join(move[0] for move in moves)) if moves else 0.0
-    return value if value in (0.0, 0.05) else 1.0  # 0.05: some disk is elsewhere
+    first_move = re.escape(entry["answer"].partition("\n")[0])
+    pattern = re.compile(re.sub("[0-9]+", "[0-9]{1,4}", first_move))
+    moves = read_sequence(plain(answer), pattern)
+    if moves is None:
+        return 0.0
+    # One version of the library reads only the first move of a line.
+    value = library("\n".join(move[0] for move in moves))
+    return value if value in (0.0, 0.05) else 1.0  # 0.05: a disk is on another peg
 
 
 TOWER_OF_HANOI = TaskRules(
     "tower_of_hanoi",
-    notation=list_of(_DISK_MOVE, "\n".join, written=_disk_move),
+    notation=list_notation(
+        _DISK_MOVE,
+        "\n".join,
+        written=lambda move: f"Move disk {move[1]} from Peg {move[2]} to Peg {move[3]}",
+    ),
     fix=ScorerFix(
         fault=(
             "Ignores signs before a move, `~Move disk 1`; a solution that is not the"
             " shortest scores less, which the question does not ask for."
         ),
-        score=_only_moves,
+        score=_score_disk_moves,
     ),
     level_repair=LevelRepair(
         {0: {"max_disks": 4}}, "level 0 has six different questions"

@@ -19,7 +19,7 @@ from rg_env.task_rules.faster_functions import source_digest
 from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_guard
 from rg_env.task_rules.reading.numbers import exact_value
 from rg_env.task_rules.rules import (
-    READABLE,
+    READABLE_SCORE,
     Entry,
     FasterFunction,
     LibraryScore,
@@ -27,22 +27,22 @@ from rg_env.task_rules.rules import (
     TaskRules,
 )
 
-# The scorers count the 2 and the 5 of 2.5 as two of the given numbers.
+# No decimals: the scorers read 2.5 as the two numbers 2 and 5.
 GUARD = expression_guard(ExpressionBounds(decimals=False, max_digits=12))
 
 # The library's score of a wrong sum.
 MAX_FOR_A_WRONG_SUM = 0.05
 
-# The library draws so many expressions of countdown before it gives up.
+# The number of expressions that the library draws for countdown before it gives up.
 MAX_TRIES = 100
 
 
-def _score(answer: str, entry: Entry, library: LibraryScore) -> float:
+def _score_sum(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score a sum that uses the entry's numbers, each once."""
     metadata = entry["metadata"]
     value = exact_value(answer)
     if value is None or "." in answer:
-        return READABLE
+        return READABLE_SCORE
     numbers = sorted(map(int, re.findall("[0-9]+", answer)))
     is_right = value == metadata.get("target", 24)
     if is_right and numbers == sorted(metadata["numbers"]):
@@ -50,12 +50,12 @@ def _score(answer: str, entry: Entry, library: LibraryScore) -> float:
     return min(MAX_FOR_A_WRONG_SUM, library(answer))
 
 
-def _over(a: Any, b: Any) -> Any:
+def _divide(a: Any, b: Any) -> Any:
     return a // b if isinstance(a, int) else a / b  # the library draws only divisors
 
 
-def _operator(work: Callable[[Any, Any], Any]) -> Callable[[Any, Any], _Formula]:
-    return lambda a, b: _Formula(lambda values: work(a.subs(values), b.subs(values)))
+def _operator(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], _Formula]:
+    return lambda a, b: _Formula(lambda values: compute(a.subs(values), b.subs(values)))
 
 
 class _Formula:
@@ -70,31 +70,32 @@ class _Formula:
     __add__ = _operator(add)
     __sub__ = _operator(sub)
     __mul__ = _operator(mul)
-    __truediv__ = _operator(_over)
+    __truediv__ = _operator(_divide)
 
 
 @functools.cache
 def _symbols(names: str) -> list[_Formula]:
     from sympy import symbols
 
-    def formula(symbol: Any) -> _Formula:
-        own = _Formula(lambda values: values.get(own, symbol))
-        return own
+    def as_formula(symbol: Any) -> _Formula:
+        formula = _Formula(lambda values: values.get(formula, symbol))
+        return formula
 
-    return [formula(symbol) for symbol in symbols(names)]
+    return [as_formula(symbol) for symbol in symbols(names)]
 
 
-def _with(own: Any, **names: Any) -> Any:
+def _with_globals(function: Any, **names: Any) -> Any:
     """Return a copy of a function that sees other values of global names."""
-    return FunctionType(own.__code__, own.__globals__ | names | {"__name__": __name__})
+    names = function.__globals__ | names | {"__name__": __name__}
+    return FunctionType(function.__code__, names)
 
 
-def _faster_expression(own: Any) -> Any:
-    draw = own.__globals__["CountdownDataset"]._generate_candidate_expression
+def _make_generate_expression(original: Any) -> Any:
+    draw = original.__globals__["CountdownDataset"]._generate_candidate_expression
     if source_digest(draw) != "e15d0363f37087c3":
-        return own
+        return original
     # The library writes out every expression that it draws.
-    draw = _with(draw, symbols=_symbols, str=lambda value: "")
+    draw = _with_globals(draw, symbols=_symbols, str=lambda value: "")
 
     def generate(dataset: Any, rng: Random) -> tuple[str, list[int], int]:
         config = dataset.config
@@ -114,17 +115,19 @@ def _faster_expression(own: Any) -> Any:
     return generate
 
 
-def _faster_candidate(own: Any) -> Any:
-    known = "46c45afc635fb582"  # this version uses only these operations of formulas
-    is_known = source_digest(own.__globals__["Puzzle24Dataset"].__getitem__) == known
-    return _with(own, symbols=_symbols) if is_known else own
+def _make_generate_candidate(original: Any) -> Any:
+    getitem = original.__globals__["Puzzle24Dataset"].__getitem__
+    # This version uses only the operations of `_Formula`.
+    if source_digest(getitem) != "46c45afc635fb582":
+        return original
+    return _with_globals(original, symbols=_symbols)
 
 
 COUNTDOWN = TaskRules(
     "countdown",
     guard=GUARD,
     fix=ScorerFix(
-        _score,
+        _score_sum,
         "Also finds the numbers in a comment, in a decimal and behind a letter.",
     ),
     faster=(
@@ -132,15 +135,16 @@ COUNTDOWN = TaskRules(
             module="reasoning_gym.games.countdown",
             name="CountdownDataset._generate_expression",
             digest="055d9935e2756578",
-            make=_faster_expression,
+            make=_make_generate_expression,
         ),
     ),
 )
+
 PUZZLE24 = TaskRules(
     "puzzle24",
     guard=GUARD,
     fix=ScorerFix(
-        _score,
+        _score_sum,
         "Does not compare the numbers used with those given; drops fractions.",
     ),
     faster=(
@@ -148,7 +152,7 @@ PUZZLE24 = TaskRules(
             module="reasoning_gym.games.puzzle24",
             name="Puzzle24Dataset._generate_candidate_expression",
             digest="585d662564f5cdb9",
-            make=_faster_candidate,
+            make=_make_generate_candidate,
         ),
     ),
 )

@@ -1,11 +1,11 @@
-"""Rules of mahjong_puzzle and tsumego, whose answers are a word and a point."""
+"""Rules of mahjong_puzzle and tsumego, whose answers are a word or a point."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from rg_env.task_rules.one_rule import CONTAINED
+from rg_env.task_rules.one_rule import CONTAINMENT_FIX
 from rg_env.task_rules.rules import Entry, ItemCheck, TaskRules
 
 # -- mahjong_puzzle --------------------------------------------------------------------
@@ -31,13 +31,13 @@ def result_of_last_round(rounds: Sequence[Mapping[str, str]]) -> str:
     hand[added] -= 1
     if hand[added] >= 2:
         return "Peng"
-    at = ord(added)
-    if any(hand[chr(at + a)] and hand[chr(at + b)] for a, b in _SEQUENCES):
+    code = ord(added)
+    if any(hand[chr(code + a)] and hand[chr(code + b)] for a, b in _SEQUENCES):
         return "Chi"
     return "Pass"
 
 
-def _is_another_round(entry: Entry) -> bool:
+def _has_another_result(entry: Entry) -> bool:
     result = result_of_last_round(entry["metadata"]["rounds"])
     return bool(result != entry["answer"])
 
@@ -45,7 +45,7 @@ def _is_another_round(entry: Entry) -> bool:
 MAHJONG = TaskRules(
     "mahjong_puzzle",
     item_checks=(
-        ItemCheck("answer is not the result of its last round", _is_another_round),
+        ItemCheck("answer is not the result of its last round", _has_another_result),
     ),
 )
 
@@ -58,7 +58,7 @@ Board = Sequence[Sequence[str]]
 Point = tuple[int, int]
 
 
-def _beside(board: Board, point: Point) -> Iterator[tuple[Point, str]]:
+def _neighbours(board: Board, point: Point) -> Iterator[tuple[Point, str]]:
     row, column = point
     for down, right in ((-1, 0), (1, 0), (0, -1), (0, 1)):
         r, c = row + down, column + right
@@ -70,18 +70,18 @@ def _white_group(board: Board, stone: Point) -> tuple[set[Point], set[Point]]:
     """Return the stones and the liberties of a group."""
     stones = {stone}
     liberties: set[Point] = set()
-    waiting = [stone]
-    while waiting:
-        for point, mark in _beside(board, waiting.pop()):
+    unvisited = [stone]
+    while unvisited:
+        for point, mark in _neighbours(board, unvisited.pop()):
             if mark == ".":
                 liberties.add(point)
             elif mark == "O" and point not in stones:
                 stones.add(point)
-                waiting.append(point)
+                unvisited.append(point)
     return stones, liberties
 
 
-def stones_captured_at(board: Board) -> Counter[str]:
+def captured_stones(board: Board) -> Counter[str]:
     """Return the moves that capture, each with the number of captured stones.
 
     A move is written as in the question: the letter of the column from the left and the
@@ -103,20 +103,20 @@ def stones_captured_at(board: Board) -> Counter[str]:
 
 def _captures_nothing(entry: Entry) -> bool:
     board = entry["metadata"]["board"]
-    return entry["answer"] not in stones_captured_at(board)
+    return entry["answer"] not in captured_stones(board)
 
 
 def _is_not_the_only_capture(entry: Entry) -> bool:
-    captured = stones_captured_at(entry["metadata"]["board"])
-    own = captured.pop(entry["answer"])
+    others = captured_stones(entry["metadata"]["board"])
+    captured = others.pop(entry["answer"])
     if "as many white stones as possible" in entry["question"]:
-        return max(captured.values(), default=0) >= own
-    return bool(captured)
+        return max(others.values(), default=0) >= captured
+    return bool(others)
 
 
 TSUMEGO = TaskRules(
     "tsumego",
-    fix=CONTAINED,
+    fix=CONTAINMENT_FIX,
     item_checks=(
         ItemCheck("answer captures nothing", _captures_nothing),
         ItemCheck(

@@ -51,7 +51,7 @@ from rg_env.task_rules.rules import (
     LibraryScore,
     ScorerFix,
     TaskRules,
-    seldom,
+    downsample,
 )
 
 _MAX_CHARS = 1_000
@@ -59,13 +59,14 @@ _MAX_OPERATORS = 100
 _MAX_DEPTH = 50
 
 
-def _too_costly(answer: str, gold: str | None) -> str | None:
-    """Return why a text is no formula within the bounds, None if it is one.
+def _why_not(answer: str, gold: str | None) -> str | None:
+    """Return why a text is not a formula within the bounds, None if it is one.
 
     The library takes any text between two operators for a variable and tries all 2^n
-    assignments, so `P ∧ PP ∧ PPP ...` is a bomb of one letter. Here every operand is
-    one capital letter, and the library's check of the letters bounds their number. Its
-    parser takes quadratic time in the operators and recurses with the depth.
+    assignments, so even `P ∧ PP ∧ PPP ...`, with one letter, would run for hours. Here
+    every operand is one capital letter, and the library's check of the letters bounds
+    their number. Its parser takes quadratic time in the operators and recurses with the
+    depth.
     """
     if len(answer) > _MAX_CHARS:
         return f"longer than {_MAX_CHARS} characters"
@@ -92,8 +93,8 @@ def _too_costly(answer: str, gold: str | None) -> str | None:
     return "unfinished" if operand_next or depth else None
 
 
-# An item must imply a clause of at most so many letters. Ten letters have 1,160 such
-# clauses.
+# The most letters of the clause that the premises of an item must imply. Ten letters
+# have 1,160 clauses of this length or less.
 MAX_LETTERS = 3
 
 
@@ -108,47 +109,49 @@ def _premises(entry: Entry) -> list[Formula]:
     return formulas
 
 
-def _rows_of_all(premises: Sequence[Formula]) -> int:
+def _common_rows(premises: Sequence[Formula]) -> int:
+    """Return the rows of the truth table in which all premises hold, as bits."""
     return functools.reduce(operator.and_, (premise.rows for premise in premises))
 
 
-def _takes_an_inference(formulas: Formula, premises: Sequence[Formula]) -> bool:
+def _takes_inference(conclusion: Formula, premises: Sequence[Formula]) -> bool:
     """Return whether a clause of a conclusion takes an inference (module docstring)."""
-    if formulas.clauses is None or any(premise.clauses is None for premise in premises):
+    count = conclusion.letter_count
+    if None in (conclusion.clauses, *(premise.clauses for premise in premises)):
         return False
     stated = frozenset().union(*(premise.clauses or () for premise in premises))
-    known = _rows_of_all(premises)
-    signs = [1 << place for place in range(2 * formulas.count)]
+    rows = _common_rows(premises)
+    literals = [1 << index for index in range(2 * count)]
 
     def is_shortest(clause: int) -> bool:
-        parts = (clause & ~sign for sign in signs if clause & sign)
-        return all(known & ~clause_rows(part, formulas.count) for part in parts)
+        shorter = (clause & ~literal for literal in literals if clause & literal)
+        return all(rows & ~clause_rows(other, count) for other in shorter)
 
     return any(
-        all(premise & ~clause for premise in stated) and is_shortest(clause)
-        for clause in formulas.clauses
+        all(other & ~clause for other in stated) and is_shortest(clause)
+        for clause in conclusion.clauses or ()
     )
 
 
 def _score_conclusion(answer: str, entry: Entry, library: LibraryScore) -> float:
-    formulas = read_formula(answer, entry["metadata"]["variables"])
-    if formulas is None:
+    conclusion = read_formula(answer, entry["metadata"]["variables"])
+    if conclusion is None:
         return 0.0
     premises = _premises(entry)
-    follows = not _rows_of_all(premises) & ~formulas.rows
-    return float(follows and _takes_an_inference(formulas, premises))
+    follows = not _common_rows(premises) & ~conclusion.rows
+    return float(follows and _takes_inference(conclusion, premises))
 
 
 def _short_clauses(letters: Sequence[str]) -> Iterator[tuple[str, int]]:
     """Yield clauses and the rows in which they hold, the shortest clauses first."""
-    signed = []
+    literals = []
     for index, letter in enumerate(letters):
         formula = letter_formula(index, len(letters))
-        signed.append(((letter, formula.rows), (f"¬{letter}", negated(formula).rows)))
-    for number in range(1, MAX_LETTERS + 1):
-        for chosen in itertools.combinations(signed, number):
-            for parts in itertools.product(*chosen):
-                texts, rows = zip(*parts, strict=True)
+        literals.append(((letter, formula.rows), (f"¬{letter}", negated(formula).rows)))
+    for length in range(1, MAX_LETTERS + 1):
+        for pairs in itertools.combinations(literals, length):
+            for clause in itertools.product(*pairs):
+                texts, rows = zip(*clause, strict=True)
                 yield " ∨ ".join(texts), functools.reduce(operator.or_, rows)
 
 
@@ -160,19 +163,20 @@ def inference(entry: Entry) -> str | None:
     premises = _premises(entry)
     if any(premise.clauses is None for premise in premises):
         return None
-    known = _rows_of_all(premises)
+    common_rows = _common_rows(premises)
     for text, rows in _short_clauses(entry["metadata"]["variables"]):
-        if not known & ~rows and all(premise.rows & ~rows for premise in premises):
+        follows = not common_rows & ~rows
+        if follows and all(premise.rows & ~rows for premise in premises):
             return text
     return None
 
 
-def _is_a_letter(entry: Entry) -> bool:
+def _implies_letter(entry: Entry) -> bool:
     """Return whether a letter or its negation follows by an inference."""
     return len(inference(entry) or "") in (1, 2)
 
 
-def _with_an_inference(entry: Entry) -> Mapping[str, Any]:
+def _corrected_metadata(entry: Entry) -> Mapping[str, Any]:
     return {"example_answer": inference(entry)}
 
 
@@ -181,7 +185,7 @@ _EASY = {"min_vars": 3, "min_complexity": 2, "max_complexity": 2}
 PROPOSITIONAL_LOGIC = TaskRules(
     "propositional_logic",
     # The scorer tries 2**n assignments of n names and parses in quadratic time.
-    guard=Guard(_too_costly),
+    guard=Guard(_why_not),
     notation=as_formula,
     kept_signs="=",
     fix=ScorerFix(
@@ -191,19 +195,19 @@ PROPOSITIONAL_LOGIC = TaskRules(
     item_checks=(
         ItemCheck(
             "premises contradict each other, so that everything follows",
-            lambda entry: not _rows_of_all(_premises(entry)),
+            lambda entry: not _common_rows(_premises(entry)),
         ),
         ItemCheck(
             "premises imply nothing together that none of them implies alone",
             lambda entry: inference(entry) is None,
         ),
-        seldom(
+        downsample(
             "premises imply a letter, which is easily guessed",
-            _is_a_letter,
-            one_in=8,  # the rarest that is no premise scored 0.46 at the defaults
+            _implies_letter,
+            one_in=8,  # the rarest that is not a premise scored 0.46 at the defaults
         ),
     ),
-    corrected_metadata=_with_an_inference,
+    corrected_metadata=_corrected_metadata,
     level_repair=LevelRepair(
         {0: {**_EASY, "max_vars": 4, "max_statements": 4}, 1: _EASY},
         "many premises of the levels 0 and 1 are letters, from which nothing follows",

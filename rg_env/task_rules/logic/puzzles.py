@@ -26,10 +26,10 @@ _BROTHERS = re.compile(
 def _has_other_women(entry: Entry) -> bool:
     """Return whether the answer is not the number of Matilda's female colleagues.
 
-    She belongs to two circles. In the circle with the named woman she has as many as
-    that woman: the woman replaces Matilda herself. In the other circle she is one of
-    the man's female colleagues, and has one fewer. In every language, the numbers are
-    those of men and women of the first circle, then of the second.
+    She belongs to two circles. In the circle with the named woman, she has as many
+    female colleagues as that woman. In the other circle, she is one of the man's female
+    colleagues herself, and has one fewer than he. In every language, the question gives
+    the numbers of men and women of the first circle, then those of the second.
     """
     if entry["metadata"]["task_type"] != "colleagues":
         return False
@@ -39,8 +39,8 @@ def _has_other_women(entry: Entry) -> bool:
 
 def _has_no_such_brother(entry: Entry) -> bool:
     """Return whether the question asks for the brother of an only brother."""
-    words = _BROTHERS.search(entry["question"])
-    return words is not None and words[1] != words[3] and int(words[2]) == 1
+    match = _BROTHERS.search(entry["question"])
+    return match is not None and match[1] != match[3] and int(match[2]) == 1
 
 
 AIW = TaskRules(
@@ -59,13 +59,15 @@ AIW = TaskRules(
 
 # `follows` decides exactly whether a categorical statement follows from two others.
 # Three terms make eight kinds of things, and a set of kinds is an integer of 8 bits. A
-# universal statement says that certain kinds do not exist, a particular one that one of
-# certain kinds exists. If a conclusion can be refuted, the largest allowed set of kinds
-# refutes it.
+# universal statement says that none of certain kinds exists, a particular one that one
+# of them does. If a conclusion can be refuted, the largest allowed set of kinds refutes
+# it.
 
 _STATEMENT = re.compile(r"(All|No|Some) (.+?) are (not )?(.+)")
 _FORMAL = re.compile(r"([∀∃])x ∈ (.+): x ([∈∉]) (.+)")
-_ALL_KINDS = 0xFF
+_ALL_KINDS = 0b11111111
+_KINDS_UNDER = (0b10101010, 0b11001100, 0b11110000)
+"""The kinds of things under each of the three terms."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,20 +76,19 @@ class _Statement:
 
     is_universal: bool
     terms: tuple[str, str]
-    is_of_both: bool
-    """Whether it is about things under both terms, not under the first alone."""
+    is_about_both: bool
+    """Whether it is about things under both terms, or only under the first one."""
 
     def kinds(self, terms: Sequence[str]) -> int:
-        """Return the kinds that the statement is about."""
-        subject, predicate = (_kinds_under(terms.index(t)) for t in self.terms)
-        return subject & (predicate if self.is_of_both else _ALL_KINDS & ~predicate)
+        """Return the kinds of things that do not exist by a universal statement.
+
+        By a particular statement, a thing of one of these kinds exists.
+        """
+        subject, predicate = (_KINDS_UNDER[terms.index(t)] for t in self.terms)
+        return subject & (predicate if self.is_about_both else _ALL_KINDS & ~predicate)
 
 
-def _kinds_under(term: int) -> int:
-    return sum(1 << kind for kind in range(8) if kind >> term & 1)
-
-
-def _read(text: str) -> _Statement:
+def _read_statement(text: str) -> _Statement:
     if formal := _FORMAL.fullmatch(text):  # in the multilingual version
         quantifier, subject, sign, predicate = formal.groups()
         is_universal = quantifier == "∀"
@@ -97,43 +98,44 @@ def _read(text: str) -> _Statement:
     match = _STATEMENT.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is no categorical statement")
-    how, subject, negation, predicate = match.groups()
-    is_of_both = how == "No" or (how == "Some" and not negation)
-    return _Statement(how != "Some", (subject, predicate), is_of_both)
+    quantifier, subject, negation, predicate = match.groups()
+    is_about_both = quantifier == "No" or (quantifier == "Some" and not negation)
+    return _Statement(quantifier != "Some", (subject, predicate), is_about_both)
 
 
-def follows(premises: Sequence[str], conclusion: str, are_there: bool) -> bool:
+def follows(premises: Sequence[str], conclusion: str, terms_exist: bool) -> bool:
     """Return whether a conclusion follows from premises with at most three terms.
 
-    If `are_there` is true, every term applies to something.
+    If `terms_exist` is true, every term applies to something.
 
     Example:
-        >>> follows(["All a are b", "All b are c"], "Some a are c", are_there=True)
+        >>> follows(["All a are b", "All b are c"], "Some a are c", terms_exist=True)
         True
     """
-    *given, concluded = map(_read, [*premises, conclusion])
-    terms = sorted({term for each in (*given, concluded) for term in each.terms})
+    statements = list(map(_read_statement, [*premises, conclusion]))
+    terms = sorted({term for statement in statements for term in statement.terms})
     allowed = _ALL_KINDS
-    needed = [_kinds_under(i) for i in range(len(terms))] if are_there else []
-    for premise in given:
+    # Sets of kinds; at least one kind of each set exists.
+    existing = list(_KINDS_UNDER[: len(terms)]) if terms_exist else []
+    for premise in statements[:-1]:
         kinds = premise.kinds(terms)
         if premise.is_universal:
             allowed &= ~kinds
         else:
-            needed.append(kinds)
-    kinds = concluded.kinds(terms)
-    if concluded.is_universal:
-        return not allowed & kinds or any(not allowed & some for some in needed)
-    return any(not allowed & ~kinds & some for some in needed)
+            existing.append(kinds)
+    kinds = statements[-1].kinds(terms)
+    if statements[-1].is_universal:  # contradictory premises imply it, too
+        return not allowed & kinds or any(not allowed & other for other in existing)
+    return any(not allowed & ~kinds & other for other in existing)
 
 
-def _interpretations(entry: Entry) -> set[bool]:
-    """Return whether it follows if terms may be empty, and if they may not."""
+def _verdicts(entry: Entry) -> set[bool]:
+    """Return whether the conclusion follows, if terms may be empty and if not."""
     metadata = entry["metadata"]
     premises = [metadata["premise1"], metadata["premise2"]]
     return {
-        follows(premises, metadata["conclusion"], are_there)
-        for are_there in (False, True)
+        follows(premises, metadata["conclusion"], terms_exist)
+        for terms_exist in (False, True)
     }
 
 
@@ -142,11 +144,11 @@ SYLLOGISMS = TaskRules(
     item_checks=(
         ItemCheck(
             "answer is wrong in every interpretation",
-            lambda entry: entry["metadata"]["is_valid"] not in _interpretations(entry),
+            lambda entry: entry["metadata"]["is_valid"] not in _verdicts(entry),
         ),
         ItemCheck(
             "answer depends on whether its terms may be empty, which is not given",
-            lambda entry: len(_interpretations(entry)) > 1,
+            lambda entry: len(_verdicts(entry)) > 1,
         ),
     ),
     level_repair=LevelRepair(
@@ -159,8 +161,8 @@ SYLLOGISMS = TaskRules(
 # -- zebra_puzzles ---------------------------------------------------------------------
 
 # The library makes a puzzle by removing clues while the solution stays unique. It
-# writes every clause of every clue as text, numbers them again for each of a hundred
-# tries, and searches for two solutions.
+# writes every clause of every clue as text, numbers its literals again for each of a
+# hundred tries, and searches for two solutions.
 
 Clause = tuple[int, ...]
 UNSATISFIABLE = "UNSAT"
@@ -171,36 +173,42 @@ class _Numbers(dict[str, int]):
 
     def __missing__(self, literal: str) -> int:
         is_negated = literal[0] == "~"
-        self[literal] = number = -self[literal[1:]] if is_negated else len(self) + 1
+        number = -self[literal[1:]] if is_negated else len(self) + 1
+        self[literal] = number
         return number
 
 
 class _Numbering:
-    """The clauses of one puzzle in the numbers of the solver; each is built once."""
+    """The clauses of one puzzle, with numbers as literals; each is built once.
+
+    Attributes:
+        constraints: The clauses that hold in every solution.
+        excludes_known: The clause that only the known solution violates.
+    """
 
     def __init__(self, puzzle: Any) -> None:
         self._numbers = _Numbers()
-        self._of_clues: dict[Any, list[Clause]] = {}
-        self.always = [self._clause(clause) for clause in puzzle.constraints]
-        self.not_the_known_one = tuple(
+        self._by_clue: dict[Any, list[Clause]] = {}
+        self.constraints = self._clauses(puzzle.constraints)
+        self.excludes_known = tuple(
             -self._numbers[f"{element} {house}"]
             for element, house in puzzle.solution.items()
         )
 
-    def _clause(self, literals: Iterable[str]) -> Clause:
-        return tuple([self._numbers[literal] for literal in literals])
+    def _clauses(self, cnf: Iterable[Iterable[str]]) -> list[Clause]:
+        return [tuple([self._numbers[text] for text in literals]) for literals in cnf]
 
-    def of_clue(self, clue: Any) -> list[Clause]:
-        if clue not in self._of_clues:
-            self._of_clues[clue] = [self._clause(clause) for clause in clue.as_cnf()]
-        return self._of_clues[clue]
+    def clauses_of(self, clue: Any) -> list[Clause]:
+        if clue not in self._by_clue:
+            self._by_clue[clue] = self._clauses(clue.as_cnf())
+        return self._by_clue[clue]
 
 
-def _make_has_unique_solution(own: Any) -> Callable[[Any, Iterable[Any]], bool]:
+def _make_has_unique_solution(_original: Any) -> Callable[[Any, Iterable[Any]], bool]:
     """Return a `has_unique_solution` that calls the solver once.
 
-    The clues hold in the solution that the puzzle was made from. So the solution is
-    unique if the solver finds none when this one is excluded.
+    The clues hold in the solution that the puzzle was made from. So this solution is
+    the only one if the solver finds none when it is excluded.
     """
     solve = importlib.import_module("pycosat").solve
 
@@ -208,9 +216,9 @@ def _make_has_unique_solution(own: Any) -> Callable[[Any, Iterable[Any]], bool]:
         numbering = vars(puzzle).get("_numbering")
         if numbering is None:
             numbering = puzzle._numbering = _Numbering(puzzle)
-        clauses = [*numbering.always, numbering.not_the_known_one]
+        clauses = [*numbering.constraints, numbering.excludes_known]
         for clue in {*puzzle.clues, *clues}:
-            clauses += numbering.of_clue(clue)
+            clauses += numbering.clauses_of(clue)
         return bool(solve(clauses) == UNSATISFIABLE)
 
     return has_unique_solution

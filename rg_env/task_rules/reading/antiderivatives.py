@@ -5,26 +5,27 @@ function that makes the computer algebra system do the work.
 
 The library simplifies the difference between the answer's derivative and the integrand,
 and scores 1.0 if it is zero. That takes 64 ms on average for a wrong answer, and
-seconds at worst; finding a place where both differ takes 2 ms. The library scores the
-answers for which no such place is found.
+seconds at worst; finding a point where both differ takes 2 ms. Only the answers without
+such a point are scored by the library.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_guard
-from rg_env.task_rules.reading.numbers import of_short_text
+from rg_env.task_rules.reading.numbers import short_answers_only
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
-# Places at which slopes are compared: positive fractions, because the identities of
+# Points at which slopes are compared: positive fractions, because the identities of
 # logarithms and roots hold there.
-PLACES = ((7, 5), (13, 6))
+POINTS = (Fraction(7, 5), Fraction(13, 6))
 
-# Further places for slopes that the library cannot simplify.
-MORE_PLACES = ((17, 3), (41, 9), (29, 4))
+# Further points for slopes that the library cannot simplify.
+MORE_POINTS = (Fraction(17, 3), Fraction(41, 9), Fraction(29, 4))
 
 EXACT_DIGITS = 40
 EXACT = 1e-30
@@ -40,14 +41,14 @@ FUNCTIONS = (
     | _HYPERBOLIC
     | {f"a{name}" for name in _CIRCULAR | _HYPERBOLIC}
 )
-"""Elementary functions of one argument that an antiderivative may hold."""
+"""Elementary functions of one argument that an antiderivative may contain."""
 
 _BOUNDS = ExpressionBounds(
     names=frozenset("xyztuvwXYZCcKkDeE") | {"pi"}, functions=FUNCTIONS, powers=True
 )
 
 ELEMENTARY = FUNCTIONS | {"C", "E", "pi"}
-"""Names an antiderivative may contain, besides its variable."""
+"""Names that an antiderivative may contain besides its variable."""
 
 CONSTANTS = frozenset({"c", "k", "K", "D"})
 """Other names of the constant of integration; an answer has at most one."""
@@ -70,15 +71,17 @@ def _slope_and_integrand(
 
     symbol = sympy.Symbol(variable)
     names = {variable: symbol, "C": sympy.Symbol("C")}
-    reading = (*standard_transformations, rationalize)[: None if exactly else -1]
-    slope = sympy.diff(sympy.parse_expr(answer, names, reading), symbol)
+    transformations = standard_transformations
+    if exactly:
+        transformations = (*transformations, rationalize)
+    slope = sympy.diff(sympy.parse_expr(answer, names, transformations), symbol)
     return symbol, slope, sympy.parse_expr(integrand, local_dict={variable: symbol})
 
 
-def _value_at(expression: Any, place: Mapping[Any, Any]) -> complex | None:
+def _value_at(expression: Any, point: Mapping[Any, Any]) -> complex | None:
     """Return the value of an expression, None if it is not a finite number."""
     try:
-        value = complex(expression.evalf(DIGITS, subs=place))
+        value = complex(expression.evalf(DIGITS, subs=point))
     except (TypeError, ValueError, ArithmeticError):
         return None
     return value if abs(value) < float("inf") else None
@@ -89,39 +92,36 @@ def has_wrong_slope(answer: str, integrand: str, variable: str) -> bool:
 
     The answer must be one that the guard admits.
     """
-    from sympy import Rational
-
     try:
-        symbol, *both = _slope_and_integrand(answer, integrand, variable, exactly=False)
+        symbol, slope, expected = _slope_and_integrand(
+            answer, integrand, variable, exactly=False
+        )
     except Exception:  # noqa: BLE001 - sympy may raise anything; the library decides
         return False
-    for pair in PLACES:
-        place = {symbol: Rational(*pair)}
-        slope, right = (_value_at(side, place) for side in both)
-        if slope is None or right is None:
+    for point in POINTS:
+        found = _value_at(slope, {symbol: point})
+        right = _value_at(expected, {symbol: point})
+        if found is None or right is None:
             continue
-        if abs(slope - right) > TOLERANCE * (1 + abs(slope) + abs(right)):
+        if abs(found - right) > TOLERANCE * (1 + abs(found) + abs(right)):
             return True
     return False
 
 
 def has_right_slope(answer: str, integrand: str, variable: str) -> bool:
-    """Return whether the derivative of an answer equals the integrand at some places.
+    """Return whether the derivative of an answer equals the integrand at all points.
 
     Decimals are exact: `1.5` is 3/2, and 1.6667 is not 5/3.
     """
-    from sympy import Rational
-
     try:
-        symbol, slope, wanted = _slope_and_integrand(
+        symbol, slope, expected = _slope_and_integrand(
             answer, integrand, variable, exactly=True
         )
-        off = slope - wanted
-        places = [{symbol: Rational(*at)} for at in (*PLACES, *MORE_PLACES)]
+        difference = slope - expected
         return all(
-            abs(off.evalf(EXACT_DIGITS, subs=place))
-            <= EXACT * (1 + abs(wanted.evalf(subs=place)))
-            for place in places
+            abs(difference.evalf(EXACT_DIGITS, subs={symbol: point}))
+            <= EXACT * (1 + abs(expected.evalf(subs={symbol: point})))
+            for point in (*POINTS, *MORE_POINTS)
         )
     except Exception:  # noqa: BLE001 - sympy may raise anything; then it is unproven
         return False
@@ -130,8 +130,7 @@ def has_right_slope(answer: str, integrand: str, variable: str) -> bool:
 def _score_antiderivative(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score an antiderivative in elementary functions.
 
-    The library takes `e` for a name, and does not know that `log(abs(u))` has the slope
-    of `log(u)`.
+    For the library, `e` is a name, and `log(abs(u))` has another slope than `log(u)`.
     """
     answer = _LOG_OF_ABS.sub(r"log(\1)", _EULER.sub("E", answer))
     integrand = entry["metadata"]["integrand"]
@@ -156,8 +155,8 @@ _LOG_OF_BARS = re.compile(r"\b(log|ln)\s?\|([^|]*)\|")
 _LONG_NAMES = re.compile(r"\barc(?=(?:sin|cos|tan|cot|sec|csc)h?\()")
 
 
-def _in_the_questions_variable(text: str, variable: str, question: str) -> str:
-    """Write `x` for `X`, unless the question demands the same variable symbol."""
+def _rename_variable(text: str, variable: str, question: str) -> str:
+    """Write `x` for `X`, unless the question demands the same symbol."""
     other = variable.swapcase()
     names = set(_NAME.findall(text))
     if other not in names or variable in names or "ame variable symbol" in question:
@@ -165,13 +164,13 @@ def _in_the_questions_variable(text: str, variable: str, question: str) -> str:
     return re.sub(rf"\b{other}\b", variable, text)
 
 
-@of_short_text
+@short_answers_only
 def _as_antiderivative(answer: str, entry: Entry) -> str:
     """Write functions as sympy does: `sin(x)**2` for `sin**2(x)`."""
     variable = str(entry.get("metadata", {}).get("variable", "x"))
     text = _LONG_NAMES.sub("a", answer.replace("\u221a(", "sqrt("))
     text = _LOG_OF_BARS.sub(r"\1(abs(\2))", _RAISED_NAME.sub(r"\1\3**\2", text))
-    return _in_the_questions_variable(text, variable, entry.get("question", ""))
+    return _rename_variable(text, variable, entry.get("question", ""))
 
 
 def integration_rules(task: str) -> TaskRules:

@@ -2,10 +2,10 @@
 
 The library passes answers to `sympy.parse_expr`, which is Python's `eval` with all of
 sympy as its namespace. So this parser admits only numbers, listed names, listed
-functions of one argument, `+ - * / ^ **` and parentheses, each in its place. It admits
+functions of one argument, `+ - * / ^ **` and parentheses, in a valid order. It admits
 no attribute, other call, keyword, string, bracket, comparison or comment.
 
-sympy computes constants exactly and at once, and `9**9**9` would have 370 million
+sympy computes constants exactly when it parses them, and `9**9**9` has 370 million
 digits. So the parser computes an upper bound of the numerator, the denominator and the
 degree of each part. A name counts as 1, because it can only cancel.
 
@@ -50,11 +50,11 @@ class ExpressionBounds:
         functions: Functions of one argument.
         powers: Whether `**` and `^` are admitted.
         decimals: Whether `2.5` is admitted; `2.` always is.
-        max_chars: Longest text.
-        max_digits: Longest number, in digits.
-        max_tokens: Most numbers, names and signs in one text.
-        max_exponent: Largest absolute value of an exponent.
-        max_degree: Largest degree; a function adds one to that of its argument.
+        max_chars: Characters of a text, at most.
+        max_digits: Digits of a number, at most.
+        max_tokens: Numbers, names and signs of a text, at most.
+        max_exponent: The largest absolute value of an exponent.
+        max_degree: The largest degree; a function adds 1 to the degree of its argument.
     """
 
     names: frozenset[str] = frozenset()
@@ -69,7 +69,7 @@ class ExpressionBounds:
 
 
 class _RejectedError(Exception):
-    """Ends the descent with the reason of a rejection."""
+    """Ends the parser with the reason of a rejection."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _size_of_number(text: str) -> _Size:
 
 
 class _ExpressionReader:
-    """A recursive descent; every step consumes a token or raises."""
+    """A recursive-descent parser; every step consumes a token or raises."""
 
     def __init__(self, text: str, bounds: ExpressionBounds) -> None:
         self._bounds = bounds
@@ -133,23 +133,23 @@ class _ExpressionReader:
             (match.lastgroup, match[match.lastgroup or 0]) for match in tokens
         ]
         self._tokens.append((None, "the end"))
-        self._at = 0
+        self._index = 0
 
     def read(self) -> None:
         if len(self._tokens) > self._bounds.max_tokens:
             raise _RejectedError("too many parts")
         self._sum(0)
-        if self._tokens[self._at][0] is not None:
+        if self._tokens[self._index][0] is not None:
             raise self._unexpected()
 
     def _unexpected(self) -> _RejectedError:
-        return _RejectedError(f"{self._tokens[self._at][1][:20]!r} is out of place")
+        return _RejectedError(f"{self._tokens[self._index][1][:20]!r} is out of place")
 
     def _take(self, *signs: str) -> str | None:
-        kind, text = self._tokens[self._at]
+        kind, text = self._tokens[self._index]
         if kind != "sign" or text not in signs:
             return None
-        self._at += 1
+        self._index += 1
         return text
 
     def _checked(self, size: _Size) -> _Size:
@@ -192,23 +192,23 @@ class _ExpressionReader:
         return self._checked(base.power(2**exponent.top))
 
     def _atom(self, depth: int) -> _Size:
-        kind, text = self._tokens[self._at]
+        kind, text = self._tokens[self._index]
         if kind == "number":
             return self._number(text)
         if kind == "name":
             return self._name(text, depth)
         if not self._take("("):
             raise self._unexpected()
-        return self._closed(depth)
+        return self._parenthesized(depth)
 
-    def _closed(self, depth: int) -> _Size:
+    def _parenthesized(self, depth: int) -> _Size:
         size = self._sum(depth + 1)
         if not self._take(")"):
             raise self._unexpected()
         return size
 
     def _number(self, text: str) -> _Size:
-        self._at += 1
+        self._index += 1
         if len(text) > self._bounds.max_digits:
             raise _RejectedError("a number has too many digits")
         if not self._bounds.decimals and text.partition(".")[2]:
@@ -217,13 +217,13 @@ class _ExpressionReader:
 
     def _name(self, name: str, depth: int) -> _Size:
         if name in self._bounds.functions:
-            self._at += 1
+            self._index += 1
             if not self._take("("):
                 raise self._unexpected()
-            return self._checked(self._closed(depth).of_function(name))
+            return self._checked(self._parenthesized(depth).of_function(name))
         if name not in self._bounds.names:
             raise _RejectedError(f"the name {name[:20]!r} has no place in it")
-        self._at += 1
+        self._index += 1
         return _CONSTANTS.get(name, _SYMBOL)
 
 

@@ -23,7 +23,7 @@ _FILLER = (
     " result so solution text that the therefore this thus value we word"
 )
 FILLER = frozenset(_FILLER.split())
-"""Words that answer no task, in lower case; no single letters."""
+"""Words that are no answer in any task, in lower case; no single letters."""
 
 _COUNTING = (
     "altogether and appears at be by correct count difference do does exactly for"
@@ -58,7 +58,7 @@ def lead_end(text: str, asked: Collection[str] = frozenset()) -> int:
 
     Args:
         text: An answer without formatting.
-        asked: The `asked_words` of its question.
+        asked: The `asked_words` of the question.
 
     Example:
         >>> lead_end("The final answer is: 5")
@@ -68,16 +68,16 @@ def lead_end(text: str, asked: Collection[str] = frozenset()) -> int:
     known = FILLER | COUNTING | names | {*asked}
     end = 0
     for match in _LEAD_ENDS.finditer(text, 0, MAX_LEAD_CHARS):
-        part = text[end : match.start()]
-        words = set(_LEAD_WORD.findall(part.lower()))
-        if words - known or not _IN_LEAD.fullmatch(part):
+        clause = text[end : match.start()]
+        words = set(_LEAD_WORD.findall(clause.lower()))
+        if words - known or not _IN_LEAD.fullmatch(clause):
             break
         if words & names:
             end = match.end()
     return end
 
 
-_PLAIN = re.compile(r"[A-Za-z\s.,:;'\"`$*_={}()\[\]\\]*")
+_WORDS_AND_FORMATTING = re.compile(r"[A-Za-z\s.,:;'\"`$*_={}()\[\]\\]*")
 _WORD = re.compile(r"[A-Za-z]+")
 _ASKING = (
     "how many|how much|number of|what is|what are|find|give|compute|calculate|determine"
@@ -93,13 +93,13 @@ _DENYING = "not no nor never or true false wrong incorrect yes on off"
 _DENIALS = frozenset(_DENYING.split())
 
 
-def _words_of(text: str) -> set[str]:
+def _words(text: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(text)}
 
 
-def _named_by(pattern: re.Pattern[str], question: str) -> frozenset[str]:
+def _find_words(pattern: re.Pattern[str], question: str) -> frozenset[str]:
     """Return the words that a pattern finds, each in singular and plural."""
-    found = _words_of(" ".join(pattern.findall(question)))
+    found = _words(" ".join(pattern.findall(question)))
     words = frozenset(word for word in found if len(word) > 1) - _DENIALS
     return words | {f"{word}s" for word in words} | {w.removesuffix("s") for w in words}
 
@@ -112,19 +112,19 @@ def asked_words(question: str) -> frozenset[str]:
         >>> "gcd" in asked_words("Find the Greatest Common Divisor (GCD) of 12 and 18")
         True
     """
-    return _named_by(_ASKED, question) | {*re.findall(r"\b\d+\b", question)}
+    return _find_words(_ASKED, question) | {*re.findall(r"\b\d+\b", question)}
 
 
 def words_of_numbers(question: str) -> frozenset[str]:
     """Return the words that may stand beside a number, including its unit."""
-    return FILLER | COUNTING | _named_by(_UNIT, question)
+    return FILLER | COUNTING | _find_words(_UNIT, question)
 
 
 def is_filler(text: str, words: Collection[str] = FILLER) -> bool:
-    """Return whether a text contains only such words and formatting."""
-    return bool(_PLAIN.fullmatch(text)) and _words_of(text).issubset(words)
+    """Return whether a text contains only these words and formatting."""
+    return bool(_WORDS_AND_FORMATTING.fullmatch(text)) and _words(text).issubset(words)
 
 
-def is_filler_beside(read: re.Pattern[str], answer: str) -> bool:
-    """Return whether an answer has only filler words beside the matches of `read`."""
-    return is_filler(read.sub(" ", answer))
+def is_filler_beside(pattern: re.Pattern[str], answer: str) -> bool:
+    """Return whether only filler words stand beside the matches of a pattern."""
+    return is_filler(pattern.sub(" ", answer))

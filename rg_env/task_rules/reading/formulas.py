@@ -1,7 +1,8 @@
-r"""Parses formulas of propositional logic: `(P ∧ ¬Q) → R`.
+"""Parses formulas of propositional logic: `(P ∧ ¬Q) → R`.
 
-The parser knows the signs that the question names, and others that people write for
-them. It computes the rows of the truth table as bits and evaluates no text.
+`as_formula` replaces signs that people write by those that the question names.
+`read_formula` parses a formula with these, and computes the rows of its truth table as
+bits. No text is evaluated.
 """
 
 # ruff: noqa: RUF001 - the library's own signs
@@ -20,11 +21,11 @@ from rg_env.task_rules.rules import Entry
 
 MAX_CHARS = 4_000
 _CONNECTIVES = {
-    "\u2194": r"<-+>|<=+>|\\(?:leftrightarrow|iff)\b|\b(?:iff|IFF)\b",
-    "\u2192": r"-+>|=+>|\\(?:rightarrow|to|implies)\b|\b(?:implies|IMPLIES)\b",
-    "\u2227": r"&&?|/\\|\\(?:land|wedge)\b|\b(?:and|AND)\b",
-    "\u2228": r"\|\|?|\\/|\\(?:lor|vee)\b|\b(?:or|OR)\b",
-    "\u00ac": r"[~!]|\\(?:neg|lnot)\b|\b(?:not|NOT)\b",
+    "↔": r"<-+>|<=+>|\\(?:leftrightarrow|iff)\b|\b(?:iff|IFF)\b",
+    "→": r"-+>|=+>|\\(?:rightarrow|to|implies)\b|\b(?:implies|IMPLIES)\b",
+    "∧": r"&&?|/\\|\\(?:land|wedge)\b|\b(?:and|AND)\b",
+    "∨": r"\|\|?|\\/|\\(?:lor|vee)\b|\b(?:or|OR)\b",
+    "¬": r"[~!]|\\(?:neg|lnot)\b|\b(?:not|NOT)\b",
 }
 _BRACKETS = str.maketrans("[]", "()")
 _WRITTEN_SIGNS = [(re.compile(signs), sign) for sign, signs in _CONNECTIVES.items()]
@@ -42,25 +43,23 @@ def as_formula(answer: str, entry: Entry) -> str:
 
 # -- truth table -----------------------------------------------------------------------
 
-# Signs of a formula; a premise of the highest level has 61 at most.
-MAX_TOKENS = 500
+# The most signs of a formula; a premise of the highest level has at most 61.
+MAX_SIGNS = 500
 
 OPERATORS = "↔→∨∧¬"
-"""The loosest first."""
+"""The operators; the first one binds the loosest."""
 
-# Operators of Python that bind in the same order, and associate to the left too.
-_OF_PYTHON = str.maketrans(
-    dict(zip(OPERATORS, ("|", "^", "&", "<<", "~"), strict=True))
-)
+# Operators of Python that bind in the same order, and also associate to the left.
+_TO_PYTHON = str.maketrans({"↔": "|", "→": "^", "∨": "&", "∧": "<<", "¬": "~"})
 
 Clauses = frozenset[int]
-"""Clauses by their letters: bit `n` for letter n, bit `n + count` for its negation."""
+"""Clauses as bits: bit `n` for letter n, bit `n + letter_count` for its negation."""
 
 # A formula with more clauses is rejected. A premise of the highest level has at most
 # 58, and the premises of an item 79.
 MAX_CLAUSES = 200
 
-# Most pairs of clauses in one join, so that no formula takes more than a second.
+# The most pairs of clauses in one join, so that no formula takes more than a second.
 MAX_PAIRS = 2_000
 
 
@@ -69,79 +68,93 @@ class Formula:
     """A formula over given letters.
 
     Attributes:
-        count: The number of the given letters.
+        letter_count: The number of the given letters.
         rows: The rows of the truth table in which it holds, one bit each.
         clauses: Its conjunctive normal form without tautologies and without clauses
             that another one implies; None if there are too many clauses. No resolution
             is done: `(P or Q) and (P or not Q)` has two clauses.
-        denied: The clauses of its negation.
+        negation_clauses: The clauses of its negation.
     """
 
-    count: int
+    letter_count: int
     rows: int
     clauses: Clauses | None
-    denied: Clauses | None
+    negation_clauses: Clauses | None
 
     @property
     def every_row(self) -> int:
         """All rows of the truth table."""
-        return (1 << (1 << self.count)) - 1
+        return (1 << (1 << self.letter_count)) - 1
 
 
 @functools.cache
-def clause_rows(clause: int, count: int) -> int:
-    """Return the rows in which a clause of `count` letters holds; none if empty."""
+def clause_rows(clause: int, letter_count: int) -> int:
+    """Return the rows in which a clause holds, none for the empty clause."""
     rows = 0
-    for index in range(count):
-        letter = letter_formula(index, count)
-        rows |= letter.rows * (clause >> index & 1)
-        rows |= negated(letter).rows * (clause >> index + count & 1)
+    for index in range(letter_count):
+        letter = letter_formula(index, letter_count)
+        if clause >> index & 1:
+            rows |= letter.rows
+        if clause >> index + letter_count & 1:
+            rows |= negated(letter).rows
     return rows
 
 
 @functools.cache
-def letter_formula(index: int, count: int) -> Formula:
+def letter_formula(index: int, letter_count: int) -> Formula:
     """Return the letter that is true in the rows with bit `index`."""
-    rows = sum(1 << row for row in range(1 << count) if row >> index & 1)
+    rows = sum(1 << row for row in range(1 << letter_count) if row >> index & 1)
     clauses = frozenset({1 << index})
-    return Formula(count, rows, clauses, denied=frozenset({1 << index + count}))
+    negation_clauses = frozenset({1 << index + letter_count})
+    return Formula(letter_count, rows, clauses, negation_clauses)
 
 
-def _needed(clauses: Iterable[int], count: int) -> Clauses | None:
+def _without_redundant(clauses: Iterable[int], letter_count: int) -> Clauses | None:
+    """Drop tautologies and implied clauses; None if too many are left."""
     kept: list[int] = []
     for clause in sorted(clauses, key=int.bit_count):
-        always_holds = clause >> count & clause
-        if always_holds or any(not other & ~clause for other in kept):
+        is_tautology = clause >> letter_count & clause
+        if is_tautology or any(not other & ~clause for other in kept):
             continue
         kept.append(clause)
     return frozenset(kept) if len(kept) <= MAX_CLAUSES else None
 
 
-def _all_of(left: Clauses | None, right: Clauses | None, count: int) -> Clauses | None:
+def _conjunction(
+    left: Clauses | None, right: Clauses | None, letter_count: int
+) -> Clauses | None:
     if left is None or right is None:
         return None
-    return _needed(left | right, count)
+    return _without_redundant(left | right, letter_count)
 
 
-def _one_of(left: Clauses | None, right: Clauses | None, count: int) -> Clauses | None:
+def _disjunction(
+    left: Clauses | None, right: Clauses | None, letter_count: int
+) -> Clauses | None:
     if left is None or right is None or len(left) * len(right) > MAX_PAIRS:
         return None
-    return _needed({a | b for a in left for b in right}, count)
+    return _without_redundant({a | b for a in left for b in right}, letter_count)
 
 
 def negated(formula: Formula) -> Formula:
     """Return the negation of a formula."""
-    rows = formula.rows ^ formula.every_row
-    return Formula(formula.count, rows, clauses=formula.denied, denied=formula.clauses)
+    return Formula(
+        formula.letter_count,
+        formula.rows ^ formula.every_row,
+        clauses=formula.negation_clauses,
+        negation_clauses=formula.clauses,
+    )
 
 
 def _both(left: Formula, right: Formula) -> Formula:
-    count = left.count
+    count = left.letter_count
     return Formula(
         count,
         left.rows & right.rows,
-        clauses=_all_of(left.clauses, right.clauses, count),
-        denied=_one_of(left.denied, right.denied, count),
+        clauses=_conjunction(left.clauses, right.clauses, count),
+        negation_clauses=_disjunction(
+            left.negation_clauses, right.negation_clauses, count
+        ),
     )
 
 
@@ -177,15 +190,15 @@ def _formula(node: ast.expr, letters: Sequence[str]) -> Formula:
 
 
 def read_formula(text: str, letters: Sequence[str]) -> Formula | None:
-    """Parse a formula as the library does; None if it is not one of these letters.
+    """Parse a formula as the library does; None if it is not one over these letters.
 
     Signs bind in the order of `OPERATORS` and associate to the left.
     """
     signs = "".join(text.split())
-    if len(signs) > MAX_TOKENS or not set(signs) <= {*letters, *OPERATORS, *"()"}:
+    if len(signs) > MAX_SIGNS or not set(signs) <= {*letters, *OPERATORS, *"()"}:
         return None
     try:
-        tree = ast.parse(signs.translate(_OF_PYTHON), mode="eval")
+        tree = ast.parse(signs.translate(_TO_PYTHON), mode="eval")
         return _formula(tree.body, letters)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None

@@ -49,25 +49,25 @@ def _without_brackets(text: str) -> str:
 def _elements(text: str, element: re.Pattern[str]) -> Iterator[re.Match[str] | None]:
     """Yield each element; yield None and stop at anything else."""
     number = 1
-    at = _end_of_gap(text, 0)
-    while at < len(text):
-        mark = _MARK.match(text, at)
+    start = _separator_end(text, 0)
+    while start < len(text):
+        mark = _MARK.match(text, start)
         if mark is not None and int(mark[1]) == number:
             number += 1
-            at = _end_of_gap(text, mark.end())
-        match = element.match(text, at)
+            start = _separator_end(text, mark.end())
+        match = element.match(text, start)
         yield match
         if match is None:
             return
-        at = _end_of_gap(text, match.end())
-        if at == match.end() < len(text):
+        start = _separator_end(text, match.end())
+        if start == match.end() < len(text):
             yield None
             return
 
 
-def _end_of_gap(text: str, at: int) -> int:
-    match = _BETWEEN.match(text, at)
-    return match.end() if match else at
+def _separator_end(text: str, start: int) -> int:
+    match = _BETWEEN.match(text, start)
+    return match.end() if match else start
 
 
 def read_sequence(text: str, element: re.Pattern[str]) -> list[re.Match[str]] | None:
@@ -80,31 +80,31 @@ def read_sequence(text: str, element: re.Pattern[str]) -> list[re.Match[str]] | 
         matches = [element.fullmatch(plain(written)) for written in listed]
     else:
         matches = list(_elements(_without_brackets(text), element))
-    read = [match for match in matches if match is not None]
-    return read if read and len(read) == len(matches) else None
+    found = [match for match in matches if match is not None]
+    return found if found and len(found) == len(matches) else None
 
 
 # -- canonical form --------------------------------------------------------------------
 
-WHOLE = re.compile(r"-?[0-9]+(?![\w.])|-?[0-9]+(?=\.(?:\s|$))")
+INTEGER = re.compile(r"-?[0-9]+(?![\w.])|-?[0-9]+(?=\.(?:\s|$))")
 WORD = re.compile(r"\w+")
 
 
-def list_of(
+def list_notation(
     element: re.Pattern[str],
-    joined: Callable[[list[str]], str],
+    join: Callable[[list[str]], str],
     written: Callable[[re.Match[str]], str] = operator.itemgetter(0),
 ) -> Notation:
-    """Return the notation that writes each element and joins them.
+    """Return the notation that writes each element of a list, and joins them.
 
     Example:
-        >>> list_of(WHOLE, " ".join)("[3, 4]", {})
+        >>> list_notation(INTEGER, " ".join)("[3, 4]", {})
         '3 4'
     """
 
     def notation(answer: str, entry: Entry) -> str:
         elements = read_sequence(plain(answer), element)
-        return answer if elements is None else joined(list(map(written, elements)))
+        return answer if elements is None else join(list(map(written, elements)))
 
     return notation
 
@@ -114,8 +114,8 @@ def list_of(
 #   1 2     1, 2     | 1 | 2 |     [[1, 2],     [[1 2]
 #   3 4     3, 4     | 3 | 4 |      [3, 4]]      [3 4]]
 #
-# are the same grid. All rows have as many cells as the first, and every cell matches
-# the task's pattern; otherwise the text is no grid.
+# are the same grid. All rows must have the same number of cells, and every cell must
+# match the task's pattern; otherwise the text is no grid.
 
 Cells = list[list[str]]
 _BRACKETS = re.compile(r"\[?\s*(?:\[[^\[\]]*\][\s,;]*)+\]?")
@@ -132,7 +132,7 @@ def read_grid(text: str, cell: re.Pattern[str]) -> Cells | None:
     """Parse the rows of a grid; None if the text is no grid.
 
     Example:
-        >>> read_grid("| 1 | 2 |", WHOLE_CELL)
+        >>> read_grid("| 1 | 2 |", INTEGER_CELL)
         [['1', '2']]
     """
     rows = read_rows(text)
@@ -146,37 +146,37 @@ def read_grid(text: str, cell: re.Pattern[str]) -> Cells | None:
     return rows if all(map(cell.fullmatch, set().union(*rows))) else None
 
 
-WHOLE_CELL = re.compile(r"-?[0-9]{1,9}")
+INTEGER_CELL = re.compile(r"-?[0-9]{1,9}")
 DECIMAL_CELL = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{0,20})?")
 QUEEN_CELL = re.compile(r"[_Q]")
 
 
-def grid_of(cell: re.Pattern[str]) -> Notation:
+def grid_notation(cell: re.Pattern[str]) -> Notation:
     """Return the notation that writes a grid with a space between two cells."""
 
-    def written(answer: str, entry: Entry) -> str:
+    def notation(answer: str, entry: Entry) -> str:
         rows = read_grid(answer, cell)
         return answer if rows is None else "\n".join(map(" ".join, rows))
 
-    return written
+    return notation
 
 
-# -- lists that are evaluated ----------------------------------------------------------
+# -- lists that the library evaluates --------------------------------------------------
 
 _ITEM = re.compile(r"[0-9]{1,9}|'[^'\\\n]*'|\"[^\"\\\n]*\"")
 _LIST = re.compile(r"[\[(](?:n(?:,n)*,?)?[\])]")
 _ITEMS = re.compile(r"n(?:,n)*,?")
 
 
-def why_not_list(text: str, plain: re.Pattern[str]) -> str | None:
+def why_not_list(text: str, plain_rows: re.Pattern[str]) -> str | None:
     """Return why a text is neither plain rows nor a list, None if it is one.
 
-    Matches of `plain` must be harmless to evaluate, and found in linear time.
+    Matches of `plain_rows` must be harmless to evaluate, and found in linear time.
     """
-    if plain.fullmatch(text):
+    if plain_rows.fullmatch(text):
         return None
     shape, count = _ITEM.subn("n", text)
-    if shape.count("n") > count:  # an `n` of the text would look like an item
+    if shape.count("n") > count:  # an `n` in the text would look like an item
         return "a name where a value was expected"
     shape = "".join(shape.split())
     for _ in range(3):  # lists in lists in lists
@@ -184,30 +184,32 @@ def why_not_list(text: str, plain: re.Pattern[str]) -> str | None:
     return None if _ITEMS.fullmatch(shape) else "not rows or a list of plain values"
 
 
-def literal_guard(plain: str) -> Guard:
+def literal_guard(plain_rows: str) -> Guard:
     """Return the guard of a scorer that may call `eval` on the answer.
 
-    It admits rows that `plain` matches, and nested lists or tuples of numbers and
+    It admits rows that `plain_rows` matches, and nested lists or tuples of numbers and
     strings: no name, operator, call, index, prefix or backslash.
     """
-    pattern = re.compile(plain)
+    pattern = re.compile(plain_rows)
     return Guard(lambda answer, gold: why_not_list(answer, pattern), evaluates=True)
 
 
-# -- moves that are repeated -----------------------------------------------------------
+# -- repeated moves --------------------------------------------------------------------
 
 
-def repetition_guard(numbers: Callable[[str], Iterable[str]], most: int) -> Guard:
+def repetition_guard(
+    find_counts: Callable[[str], Iterable[str]], max_moves: int
+) -> Guard:
     """Return the guard of a scorer that repeats moves as often as the answer says.
 
-    `numbers` returns the repetitions in an answer; "" counts as 1.
+    `find_counts` returns the count of each move in an answer; "" means 1.
     """
 
     def why_not(answer: str, gold: str | None) -> str | None:
-        counts = list(numbers(answer))
+        counts = list(find_counts(answer))
         if any(len(count) > 2 for count in counts):
             return "a move is repeated too often"
-        is_long = sum(int(count or 1) for count in counts) > most
-        return f"more than {most} moves" if is_long else None
+        is_long = sum(int(count or 1) for count in counts) > max_moves
+        return f"more than {max_moves} moves" if is_long else None
 
     return Guard(why_not)

@@ -24,7 +24,7 @@ from rg_env.task_rules.rules import Entry, Notation
 
 # -- calculations ----------------------------------------------------------------------
 
-_PLAIN = re.compile(r"[0-9+\-*/()\s]+")
+_CALCULATION = re.compile(r"[0-9+\-*/()\s]+")
 _OPERATIONS: Mapping[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -45,15 +45,6 @@ def _value(node: ast.expr) -> Fraction:
     raise ValueError("none of the four operations")
 
 
-def _worked_out(text: str) -> Fraction | None:
-    if not _PLAIN.fullmatch(text):
-        return None
-    try:
-        return _value(ast.parse(" ".join(text.split()), mode="eval").body)
-    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
-        return None
-
-
 _DECIMAL = re.compile(r"(?<!\d)(\d+)\.(\d+)")
 
 
@@ -68,30 +59,35 @@ def exact_value(text: str) -> Fraction | None:
     def as_fraction(match: re.Match[str]) -> str:
         return f"({int(match[1] + match[2])}/1{'0' * len(match[2])})"
 
-    return _worked_out(_DECIMAL.sub(as_fraction, text))
+    text = _DECIMAL.sub(as_fraction, text)
+    if not _CALCULATION.fullmatch(text):
+        return None
+    try:
+        return _value(ast.parse(" ".join(text.split()), mode="eval").body)
+    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
+        return None
 
 
 # -- short answers ---------------------------------------------------------------------
 
-# The longest short answer, in characters.
-SHORT = 400
+MAX_SHORT_CHARS = 400
 
 
-def of_short_text(notation: Notation) -> Notation:
-    """Return a notation that skips long answers and gets single spaces.
+def short_answers_only(notation: Notation) -> Notation:
+    """Have a notation skip long answers, and get short ones with single spaces.
 
-    Its patterns can then match spaces in several places in linear time. Lines, and
+    Its patterns can then match spaces in several positions in linear time. Lines, and
     columns between tabs, stay separate, so that no number spans two lines.
     """
 
     @functools.wraps(notation)
     def written(answer: str, entry: Entry) -> str:
-        if len(answer) > SHORT:
+        if len(answer) > MAX_SHORT_CHARS:
             return answer
         lines = answer.replace("\t", "\n").splitlines()
         text = "\n".join(filter(None, (" ".join(line.split()) for line in lines)))
-        spelled = notation(text, entry)
-        return answer if spelled == text else spelled
+        result = notation(text, entry)
+        return answer if result == text else result
 
     return written
 
@@ -109,7 +105,7 @@ _FRACTION = re.compile(
 
 
 def is_rounded(written: str, exact: float, decimals: int) -> bool:
-    """Return whether a number is `exact`, rounded to at least so many decimals.
+    """Return whether a number is `exact`, rounded to at least `decimals` decimals.
 
     Raises:
         ValueError: `written` is not a number.
@@ -118,7 +114,7 @@ def is_rounded(written: str, exact: float, decimals: int) -> bool:
     return abs(float(written) - exact) <= 0.5 * 10.0**-decimals + FLOAT_ERROR
 
 
-def same_number(answer: str, gold: str) -> bool:
+def is_same_number(answer: str, gold: str) -> bool:
     """Return whether two texts are the same number, written in digits."""
     try:
         return Decimal(answer) == Decimal(gold)
@@ -126,31 +122,36 @@ def same_number(answer: str, gold: str) -> bool:
         return False
 
 
-@of_short_text
+@short_answers_only
 def as_number(answer: str, entry: Entry) -> str:
-    """Write the last side of a calculation, without the noise of a float.
+    """Write only the last side of a calculation, without the noise of a float.
 
-    All other sides must have its value, or repeat the end of the question.
+    Each other side must have its value, or repeat the end of the question.
 
     Example:
         >>> as_number("8 + 12 = 20", {"question": "What is 8 + 12?"})
         '20'
     """
     *sides, last = map(str.strip, answer.translate(_SIGNS).split("="))
-    asked = "".join(entry.get("question", "").split()).rstrip(".?=")
+    question = "".join(entry.get("question", "").split()).rstrip(".?=")
     value = exact_value(last)
     for side in sides:
-        is_asked = side and asked.endswith("".join(side.split()))
+        is_asked = side and question.endswith("".join(side.split()))
         if not is_asked and (value is None or exact_value(side) != value):
             return answer
     noisy = _NOISY.fullmatch(last)
     return str(round(Decimal(last), len(noisy[1]))) if noisy else last
 
 
-@of_short_text
+@short_answers_only
 def as_fraction(answer: str, entry: Entry) -> str:
     """Write a fraction in the form of the reference, in LaTeX or with `/`."""
     gold = entry.get("answer") or ""
-    both = [_FRACTION.fullmatch(text.strip("$ ")) for text in (answer, gold)]
-    terms = [[t for t in match.groups() if t] for match in both if match]
-    return gold if len(terms) == len(both) and terms[0] == terms[1] else answer
+    terms = _terms(answer)
+    return gold if terms and terms == _terms(gold) else answer
+
+
+def _terms(fraction: str) -> list[str]:
+    """Return the numerator and the denominator of a fraction, [] for another text."""
+    match = _FRACTION.fullmatch(fraction.strip("$ "))
+    return [term for term in match.groups() if term] if match else []

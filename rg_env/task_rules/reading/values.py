@@ -2,8 +2,8 @@
 
 If a question asks for JSON, language models also write Python: single quotes, `True`,
 tuples, a comma behind the last element, numbers as keys. This parser accepts all of
-these. Anything else (a set, a call, a comment, a name twice in one object, a second
-value) is an error.
+these. Anything else (a set, a call, a comment, the same name twice in one object, a
+second value) is an error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rg_env.task_rules.rules import Entry
 # Deepest nesting; the reference answers of the library have at most 8.
 MAX_DEPTH = 40
 
-_PIECE = re.compile(
+_TOKEN = re.compile(
     r'\s*(?:(?P<string>"(?:[^"\\\n]|\\.)*"|\u201c[^\u201d\\\n]*\u201d'
     r"|\u2018[^\u2019\\\n]*\u2019|'(?:[^'\\\n]|\\.)*')"
     r"|(?P<number>-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)"
@@ -36,18 +36,18 @@ def _as_json_string(text: str) -> str:
     if text[0] == '"':
         return text
     written = {"\\'": "'", '"': r"\""}
-    inside = _INSIDE_QUOTES.sub(lambda at: written.get(at[0], at[0]), text[1:-1])
+    inside = _INSIDE_QUOTES.sub(lambda m: written.get(m[0], m[0]), text[1:-1])
     return f'"{inside}"'
 
 
-def _pieces(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the kind and the JSON text of each token."""
-    at = 0
-    while at < len(text):
-        match = _PIECE.match(text, at)
+def _json_pieces(text: str) -> Iterator[str]:
+    """Yield the JSON text of each token."""
+    end = 0
+    while end < len(text):
+        match = _TOKEN.match(text, end)
         if match is None:
             raise ValueError("a sign that stands in no value")
-        at = match.end()
+        end = match.end()
         kind = str(match.lastgroup)
         piece = match[kind]
         if kind == "string":
@@ -56,27 +56,31 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
             if piece not in _NAMES:
                 raise ValueError("a name that is no value")
             piece = _NAMES[piece]
-        yield kind, _BRACKETS.get(piece, piece)
+        yield _BRACKETS.get(piece, piece)
 
 
 def _as_json(text: str) -> str:
+    """Write a text as JSON, which need not be valid."""
     depth = 0
-    written: list[str] = []
-    for kind, piece in _pieces(text.strip()):
-        if kind == "sign":
-            depth += (piece in "[{") - (piece in "]}")
+    pieces: list[str] = []
+    for piece in _json_pieces(text.strip()):
+        last = pieces[-1] if pieces else ""
+        if piece in "[{":
+            depth += 1
             if depth > MAX_DEPTH:
                 raise ValueError("nested too deeply")
-            if piece in "]}" and written and written[-1] == ",":
-                written.pop()
-            if piece == ":" and written and written[-1][0] in "-0123456789":
-                written[-1] = f'"{written[-1]}"'
-        written.append(piece)
-    return " ".join(written)
+        elif piece in "]}":
+            depth -= 1
+            if last == ",":
+                pieces.pop()
+        elif piece == ":" and last and last[0] in "-0123456789":
+            pieces[-1] = f'"{last}"'
+        pieces.append(piece)
+    return " ".join(pieces)
 
 
-def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object of JSON; raises ValueError if a name occurs twice."""
+def refuse_duplicate_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build an object, as `object_pairs_hook` of JSON; a name must not occur twice."""
     built = dict(pairs)
     if len(built) != len(pairs):
         raise ValueError("a name is given twice")
@@ -91,7 +95,7 @@ def read_value(text: str) -> Any:
         {'a': [1, True]}
     """
     try:
-        return json.loads(_as_json(text), object_pairs_hook=once_each)
+        return json.loads(_as_json(text), object_pairs_hook=refuse_duplicate_names)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 
@@ -104,12 +108,12 @@ def as_json(answer: str, entry: Entry) -> str:
         return answer
 
 
-def no_constant(name: str) -> str:
+def refuse_constant(name: str) -> str:
     """Refuse `NaN` and its like, as `parse_constant` of JSON."""
     raise ValueError(f"{name} is no value of JSON")
 
 
-def _read_written(text: str) -> Any:
+def _read_as_written(text: str) -> Any:
     """Return a list with its numbers as they are written, None for any other text."""
     text = text.strip()
     if not text.startswith(("[", "(")):
@@ -117,7 +121,7 @@ def _read_written(text: str) -> Any:
     read = functools.partial(json.loads, parse_int=str, parse_float=str)
     with contextlib.suppress(ValueError, RecursionError):
         try:  # most lists are JSON already, which takes a tenth of the time
-            return read(text, parse_constant=no_constant)
+            return read(text, parse_constant=refuse_constant)
         except ValueError:
             return read(_as_json(text))
     return None
@@ -128,7 +132,7 @@ def read_list(text: str) -> list[str] | None:
 
     It is None for any other text.
     """
-    value: list[str] | None = _read_written(text)
+    value: list[str] | None = _read_as_written(text)
     if value is None or not all(isinstance(v, str) for v in value):
         return None
     return value
@@ -139,7 +143,7 @@ def read_rows(text: str) -> list[list[str]] | None:
 
     A list of strings and numbers is one row.
     """
-    value = _read_written(text)
+    value = _read_as_written(text)
     if value is None:
         return None
     rows = value if any(isinstance(row, list) for row in value) else [value]

@@ -1,7 +1,7 @@
 """Restricts a worker process permanently before its first job.
 
-This is defence in depth. Guards admit no code to a scorer. If code gets through, or the
-code of an item misbehaves, these layers restrict it.
+This is defence in depth: guards keep code out of scorers. If some gets through, or the
+program of an item misbehaves, these layers restrict it.
 
 Denied, by layer:
     limits    memory above the pool's limit, more than 64 open files, files above 16
@@ -26,14 +26,13 @@ the kernel lacks a layer or denies its use, the pool warns with the reason.
 
 from __future__ import annotations
 
-import functools
 import os
 import resource
 from collections.abc import Callable
 from pathlib import Path
 
 from rg_env.workers.sandbox import landlock, seccomp
-from rg_env.workers.sandbox.landlock import OWN, READ, Right
+from rg_env.workers.sandbox.landlock import READ, READ_WRITE, Right
 
 # CPU time of a worker process; at half of this, the worker ends after a call.
 MAX_CPU_S = 3_600
@@ -45,13 +44,14 @@ _LIMITS = {
     resource.RLIMIT_NOFILE: 64,
 }
 
-UNPROTECTED = {
+RISKS = {
     "landlock": "a job can read and write files",
     "seccomp": "a job can start processes, open sockets and send signals",
 }
-"""The consequence of a missing layer."""
+"""Layer of the kernel to the risk without it."""
 
-has_layers = True  # False, without a report, if workers shall only have the limits
+# Preloading may change these two in the fork server, for all its workers.
+has_layers = True  # False, without a warning, if workers shall only have the limits
 has_scratch = True  # whether workers may write into their scratch folder
 
 
@@ -61,28 +61,30 @@ def harden(
     """Apply every layer that this kernel has to the process.
 
     Returns:
-        Each missing layer to the reason.
+        Missing layers to the reasons.
     """
     limits = dict(_LIMITS)
     if memory_limit_bytes is not None:
         limits[resource.RLIMIT_AS] = memory_limit_bytes
     for kind, limit in limits.items():
-        _, highest = resource.getrlimit(kind)
-        if highest != resource.RLIM_INFINITY:
-            limit = min(limit, highest)
+        _, hard_limit = resource.getrlimit(kind)
+        if hard_limit != resource.RLIM_INFINITY:
+            limit = min(limit, hard_limit)
         resource.setrlimit(kind, (limit, limit))
+    if not has_layers:
+        return {}
     rights = dict.fromkeys(readable, READ)
     rights[os.devnull] = READ | Right.WRITE_FILE
-    rights[str(folder)] = OWN if has_scratch else READ
+    rights[str(folder)] = READ_WRITE if has_scratch else READ
     # In this order, because seccomp denies Landlock's system calls.
     steps: dict[str, Callable[[], None]] = {
-        "landlock": functools.partial(landlock.restrict, rights),
-        "seccomp": functools.partial(seccomp.install, os.getpid()),
+        "landlock": lambda: landlock.restrict(rights),
+        "seccomp": lambda: seccomp.install(os.getpid()),
     }
-    missing = {}
-    for layer, apply in steps.items() if has_layers else ():
+    missing_layers = {}
+    for layer, apply in steps.items():
         try:
             apply()
         except OSError as error:
-            missing[layer] = str(error)
-    return missing
+            missing_layers[layer] = str(error)
+    return missing_layers

@@ -1,7 +1,7 @@
-"""Restricts the files of a worker with Landlock, a sandbox of the kernel.
+"""Restricts a worker's access to files with Landlock, the kernel's sandbox.
 
-It takes three system calls. The packages for Landlock have versions 0.x, and a worker
-would lack this layer if such a package were not installed.
+No package is used, because three system calls are enough, and a worker without the
+package would lack this layer.
 
 Not covered by any version of the kernel: chdir, stat, access, readlink (existence and
 size of files), chmod, chown, utime, xattr, and files that are already open. Landlock
@@ -48,30 +48,39 @@ class Right(IntFlag):
 
 
 READ = Right.READ_FILE | Right.READ_DIR
-OWN = READ | Right.WRITE_FILE | Right.REFER | Right.TRUNCATE
-OWN |= Right.REMOVE_DIR | Right.REMOVE_FILE
-OWN |= Right.MAKE_DIR | Right.MAKE_REG | Right.MAKE_SYM
-_OF_A_FILE = Right.EXECUTE | Right.WRITE_FILE | Right.READ_FILE | Right.TRUNCATE
+READ_WRITE = (
+    READ
+    | Right.WRITE_FILE
+    | Right.REFER
+    | Right.TRUNCATE
+    | Right.REMOVE_DIR
+    | Right.REMOVE_FILE
+    | Right.MAKE_DIR
+    | Right.MAKE_REG
+    | Right.MAKE_SYM
+)
+_FILE_RIGHTS = Right.EXECUTE | Right.WRITE_FILE | Right.READ_FILE | Right.TRUNCATE
 
 _NUM_RIGHTS = {1: 13, 2: 14, 3: 15, 5: 16}
-"""Version to its number of file rights, including those without a name here.
+"""Version of Landlock to its number of rights, including those without a name here.
 
 All of these are handled, so each is denied unless a rule allows it.
 """
 
 # The first version that can deny TCP, and the bits for binding and connecting.
-_NETWORK = (4, 0b11)
+_NETWORK_SINCE = 4
+_NETWORK_BITS = 0b11
 
 # The first version that can confine abstract sockets and signals, and their bits.
-_SCOPES = (6, 0b11)
+_SCOPES_SINCE = 6
+_SCOPE_BITS = 0b11
 
 # The first version that logs denials; those of workers would fill the kernel's log.
-_LOG_CONTROL = 7
-
+_LOG_SINCE = 7
 
 _ROOT = Path(__file__).resolve().parents[3]
-_OF_THE_PROJECT = ("rg_env", "reasoning-gym")
-_OF_THE_SYSTEM = (
+_PROJECT_FOLDERS = ("rg_env", "reasoning-gym")
+_SYSTEM_PATHS = (
     # Shared libraries.
     "/lib",
     "/lib64",
@@ -90,7 +99,7 @@ _OF_THE_SYSTEM = (
     "/dev/random",
     "/dev/urandom",
 )
-_SITE_FOLDERS = ("site-packages", "dist-packages")
+_PACKAGE_FOLDERS = ("site-packages", "dist-packages")
 
 
 def restrict(rights_by_path: Mapping[str, Right]) -> None:
@@ -113,14 +122,15 @@ def restrict(rights_by_path: Mapping[str, Right]) -> None:
             _allow(ruleset, path, rights & handled)
         # The kernel requires this of an unprivileged process.
         syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
-        flags = LOG_SAME_EXEC_OFF if version >= _LOG_CONTROL else 0
+        flags = LOG_SAME_EXEC_OFF if version >= _LOG_SINCE else 0
         syscalls.call(RESTRICT_SELF, ruleset, flags)
     finally:
         os.close(ruleset)
 
 
 def _create_ruleset(version: int, handled: int) -> int:
-    network, scopes = (b if version >= since else 0 for since, b in (_NETWORK, _SCOPES))
+    network = _NETWORK_BITS if version >= _NETWORK_SINCE else 0
+    scopes = _SCOPE_BITS if version >= _SCOPES_SINCE else 0
     # A kernel accepts unknown fields only if they are zero.
     attributes = struct.pack("=QQQ", handled, network, scopes)
     return syscalls.call(CREATE_RULESET, attributes, len(attributes), 0)
@@ -134,7 +144,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
     try:
         if not stat.S_ISDIR(os.fstat(beneath).st_mode):
             # The kernel does not accept the rights of folders for a file.
-            rights &= _OF_A_FILE
+            rights &= _FILE_RIGHTS
         rule = struct.pack("=Qi", rights, beneath)
         syscalls.call(ADD_RULE, ruleset, PATH_BENEATH, rule, 0)
     finally:
@@ -147,22 +157,22 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
 def find_readable() -> tuple[str, ...]:
     """Return the files and folders that a worker may read, resolved and sorted.
 
-    They come from the imports of this process, because an environment, an editable
-    installation or a submodule can be anywhere. A home folder on the path is not among
-    them.
+    Those of packages are found in the imports of this process, because an environment,
+    an editable installation or a submodule can be anywhere. A folder on `sys.path` that
+    only has a user's files, such as a home folder, is left out.
     """
-    paths = {Path(path).resolve() for path in _candidates() if Path(path).exists()}
+    paths = {path.resolve() for path in map(Path, _candidates()) if path.exists()}
     paths.discard(Path("/"))
     return tuple(sorted(str(path) for path in paths if not paths & {*path.parents}))
 
 
 def _candidates() -> Iterator[str]:
-    yield from _OF_THE_SYSTEM
+    yield from _SYSTEM_PATHS
     for name in ("stdlib", "platstdlib", "purelib", "platlib"):
         yield sysconfig.get_path(name)
     for prefix in {sys.base_prefix, sys.base_exec_prefix, sys.prefix}:
         yield from (f"{prefix}/lib", f"{prefix}/lib64")
-    yield from (str(_ROOT / name) for name in _OF_THE_PROJECT)
+    yield from (str(_ROOT / name) for name in _PROJECT_FOLDERS)
     yield from filter(_holds_packages, sys.path)
     for name, module in list(sys.modules.items()):
         if "." not in name and isinstance(module, ModuleType):
@@ -174,7 +184,7 @@ def _holds_packages(path: str) -> bool:
     entry = Path(path)
     return (
         entry.is_file()
-        or entry.name in _SITE_FOLDERS
+        or entry.name in _PACKAGE_FOLDERS
         or _ROOT in entry.resolve().parents
         or any(entry.glob("*.dist-info"))
     )

@@ -2,14 +2,14 @@
 
 The tables list allowed calls, so a harmful call of a later kernel is denied, too. A
 denied call fails with EPERM, a PermissionError in Python, and does not end the process.
-No library is used, because that would need libseccomp, which a fresh machine does not
-have.
+clone3 and calls that are newer than the tables fail with ENOSYS instead. No library is
+used, because that would need libseccomp, which a fresh machine does not have.
 
 The filter sees numbers and no paths; landlock.py restricts files. There are two tables:
 
     ALLOWED   calls of Python, its C library and the libraries that make and score
               items; they act on the process itself, on its open files, or on paths
-    CHECKED   allowed only with certain arguments
+    CHECKED   allowed only with certain arguments, clone3 with none
 
 Not allowed are, among others: execve, fork, vfork and clone, so no process and no
 thread can be started; socket, connect, bind, sendmsg (it passes descriptors); chmod,
@@ -34,7 +34,7 @@ from rg_env.workers.sandbox import syscalls
 MACHINES = ("x86_64", "aarch64")
 """Values of `os.uname().machine`, in the order of the columns below."""
 
-# The highest number in those sources; this table does not know later calls.
+# The highest number in those sources; these tables do not know later calls.
 NEWEST = 450
 
 SECCOMP = (317, 277)
@@ -43,7 +43,9 @@ SECCOMP = (317, 277)
 def _read(table: str) -> dict[str, tuple[int, int | None]]:
     """Return name to its number on each machine, None for "-"."""
     rows = re.findall(r"(\w+) (\d+) (\d+|-)", table)
-    return {name: (int(x), None if arm == "-" else int(arm)) for name, x, arm in rows}
+    return {
+        name: (int(x86), None if arm == "-" else int(arm)) for name, x86, arm in rows
+    }
 
 
 ALLOWED = _read(
@@ -106,14 +108,14 @@ _AUDIT_ARCHITECTURES = (0xC000003E, 0xC00000B7)
 # The instructions of classic BPF, and their offsets in struct seccomp_data.
 _LOAD = 0x20
 _IF_EQUAL = 0x15
-_IF_MORE = 0x25
+_IF_GREATER = 0x25
 _RETURN = 0x06
 _NUMBER = 0
 _ARCHITECTURE = 4
 _ARGUMENTS = 16
 
 _ALLOW = 0x7FFF0000
-_FAIL = 0x00050000
+_DENY = 0x00050000
 
 Instruction = bytes
 
@@ -162,30 +164,33 @@ def build_filter(column: int, pid: int) -> list[Instruction]:
         # In 32 bit mode, the same numbers are other system calls.
         _pack(_LOAD, _ARCHITECTURE),
         _pack(_IF_EQUAL, _AUDIT_ARCHITECTURES[column], 1, 0),
-        _fail(errno.EPERM),
+        _deny(errno.EPERM),
         _pack(_LOAD, _NUMBER),
     ]
     for name, check in build_checks(pid).items():
-        program += _only(CHECKED[name][column], check)
+        program += _for_call(CHECKED[name][column], check)
     for numbers in ALLOWED.values():
-        program += _only(numbers[column], [_pack(_RETURN, _ALLOW)])
-    # A C library falls back to an older call if a call does not exist.
-    unknown = [_fail(errno.ENOSYS)]
-    program += _only(CHECKED["clone3"][column], unknown)
-    program += [_pack(_IF_MORE, NEWEST, 0, 1), *unknown]
-    return [*program, _fail(errno.EPERM)]
+        program += _for_call(numbers[column], [_pack(_RETURN, _ALLOW)])
+    # A C library uses an older call if a call does not exist.
+    unknown = [_deny(errno.ENOSYS)]
+    program += _for_call(CHECKED["clone3"][column], unknown)
+    program += [_pack(_IF_GREATER, NEWEST, 0, 1), *unknown]
+    return [*program, _deny(errno.EPERM)]
 
 
 def _pack(code: int, value: int, if_true: int = 0, if_false: int = 0) -> Instruction:
     return struct.pack("=HBBI", code, if_true, if_false, value)
 
 
-def _fail(number: int) -> Instruction:
-    return _pack(_RETURN, _FAIL | number)
+def _deny(error_code: int) -> Instruction:
+    return _pack(_RETURN, _DENY | error_code)
 
 
-def _only(number: int | None, block: list[Instruction]) -> list[Instruction]:
-    """Run a block, which returns, for one system call if the machine has it."""
+def _for_call(number: int | None, block: list[Instruction]) -> list[Instruction]:
+    """Return instructions that run a block, which returns, for one system call.
+
+    The machine does not have the call if its number is None.
+    """
     if number is None:
         return []
     return [_pack(_IF_EQUAL, number, 0, len(block)), *block]
@@ -197,7 +202,7 @@ def _allow_values(argument: int, *values: int) -> list[Instruction]:
     tests = []
     for value in values:
         tests += [_pack(_IF_EQUAL, value, 0, 1), _pack(_RETURN, _ALLOW)]
-    return [_load(argument), *tests, _fail(errno.EPERM)]
+    return [_load(argument), *tests, _deny(errno.EPERM)]
 
 
 def _allow_null(argument: int) -> list[Instruction]:
@@ -208,7 +213,7 @@ def _allow_null(argument: int) -> list[Instruction]:
         _load(argument, upper_half=True),
         _pack(_IF_EQUAL, 0, 0, 1),
         _pack(_RETURN, _ALLOW),
-        _fail(errno.EPERM),
+        _deny(errno.EPERM),
     ]
 
 

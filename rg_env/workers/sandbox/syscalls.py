@@ -24,17 +24,17 @@ def call(number: int, *args: Any) -> int:
 
 def prctl(option: int, value: int) -> int:
     """Set an attribute of this process, or raise OSError."""
-    rest = [ctypes.c_ulong(arg) for arg in (value, 0, 0, 0)]
-    return _check(_LIBC.prctl(option, *rest))
+    args = [ctypes.c_ulong(arg) for arg in (value, 0, 0, 0)]
+    return _check(_LIBC.prctl(option, *args))
 
 
 def end_with_parent() -> None:
-    """Make the kernel end this process with its parent; call between fork and exec."""
+    """Have the kernel end this process with its parent; call between fork and exec."""
     prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _check(result: int) -> int:
     if result == -1:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+        error_code = ctypes.get_errno()
+        raise OSError(error_code, os.strerror(error_code))
     return result

@@ -1,4 +1,4 @@
-"""Examples of arc_1d that show two rules, and the rules that are read."""
+"""Examples of arc_1d that show two rules, and the rules that move cells."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from rg_env.task_rules.table import fault_of
 
 
 def item(*pairs):
-    """Make an entry of rows, the last of which is asked for."""
+    """Make an entry of pairs of rows; the last pair is the question and its answer."""
     rows = [[[int(cell) for cell in row] for row in pair.split()] for pair in pairs]
     *shown, last = [{"input": row, "output": made} for row, made in rows]
     return {"metadata": {"train_examples": shown, "test_example": last}}
@@ -25,11 +25,11 @@ SHOWN = """
     1 rule : 06060 66000, 03003 33000, 00707 77000, 60006 66000
     1 rule : 12000 21000, 10200 21000, 02010 21000, 00102 21000
 """
-"""Pairs of rows, the last of which is asked for, and how many rules they show."""
+"""How many rules pairs of rows show; the last pair is the question and its answer."""
 
 
 @pytest.mark.parametrize("row", SHOWN.strip().splitlines())
-def test_an_item_is_used_where_all_rules_that_fit_say_the_same(row):
+def test_an_item_is_used_if_all_rules_that_fit_give_the_same_row(row):
     rules, pairs = row.split(":")
     is_faulty = fault_of("arc_1d", item(*pairs.split(", "))) is not None
     assert is_faulty == ("rules" in rules)
@@ -40,7 +40,7 @@ AROUND_DOT = "reflect_block_around_dot"
 
 
 @pytest.mark.slow
-def test_every_rule_that_moves_cells_is_read_as_the_library_has_it():
+def test_every_rule_that_moves_cells_is_the_library_s():
     seen = set()
     for seed in range(50_000, 50_600):
         entry = datasets.make_entry("arc_1d", {"max_size": 25}, seed, checked=False)

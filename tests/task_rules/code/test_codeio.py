@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from rg_env.library import datasets, registry
-from rg_env.library.datasets import kept_dataset
+from rg_env.library.datasets import cached_dataset
 from rg_env.reward.score import ScoringRules
 from rg_env.stream.group_scorer import GroupScorer
 from rg_env.stream.item import Item
 from rg_env.task_rules.code import codeio
-from rg_env.task_rules.rules import READABLE
+from rg_env.task_rules.rules import READABLE_SCORE
 from rg_env.task_rules.table import fault_of, rejection
 from tests.support import fixed_scores
 
@@ -73,12 +73,12 @@ def test_any_input_with_the_shown_output_is_right(row):
     assert paid(made, answer) == float(score)
 
 
-def test_a_number_of_another_kind_is_another_input():
+def test_a_number_of_another_type_is_another_input():
     made = entry(
         "def main_solution(n):\n    return list(range(n))", {"n": 3}, [0, 1, 2]
     )
     for answer in ('{"n": 3.0}', '{"n": 3.000000000000000001}', '{"n": "3"}'):
-        assert paid(made, answer) == READABLE
+        assert paid(made, answer) == READABLE_SCORE
     halved = entry("def main_solution(n):\n    return n / 2", {"n": 3}, 1.5)
     assert paid(halved, '{"n": 3.0}') == paid(halved, '{"n": 3}') == 1.0
 
@@ -92,11 +92,11 @@ def test_a_large_input_is_run_although_the_library_could_not_compare_it():
     assert paid(made, answer, scorer_fixes=False) == 0.0
 
 
-def test_an_output_is_asked_for_without_running_anything(monkeypatch):
-    monkeypatch.setattr(codeio, "makes", lambda *_: pytest.fail("a program was run"))
+def test_an_output_is_scored_without_running_a_program(monkeypatch):
+    monkeypatch.setattr(codeio, "produces", lambda *_: pytest.fail("a program was run"))
     made = entry(SORTED, {"data": [2, 1]}, [1, 2], OUTPUT)
     answers = ("[1, 2]", "[1.0, 2]", "(1, 2)", "[2, 1]", "[1, 3]", '{"data": [2, 1]}')
-    assert [paid(made, answer) for answer in answers] == [1, 1, 1, 0, 0, READABLE]
+    assert [paid(made, answer) for answer in answers] == [1, 1, 1, 0, 0, READABLE_SCORE]
 
 
 # -- values ----------------------------------------------------------------------------
@@ -151,10 +151,10 @@ null = None
 
 
 @pytest.mark.parametrize("line", VALUES.strip().splitlines())
-def test_the_same_value_is_right_and_another_wrong_however_near_it_is(line):
+def test_only_the_same_value_is_right_however_near_another_is(line):
     gold, sign, answer = re.split(" ([=≠]) ", line.replace("↵", "\n"), maxsplit=1)
     score = paid(entry("", {}, json.loads(gold), OUTPUT), answer)
-    assert score == 1.0 if sign == "=" else score <= READABLE
+    assert score == 1.0 if sign == "=" else score <= READABLE_SCORE
 
 
 # -- attacks ---------------------------------------------------------------------------
@@ -166,13 +166,13 @@ def scored(pool, made, *answers, deadline_s=DEADLINE_S):
     return [(score.value, score.outcome) for score in found]
 
 
-def test_an_input_without_end_costs_its_own_answer_alone(pool):
+def test_an_endless_input_costs_only_its_own_answer(pool):
     made = entry(LOOP, {"n": 0}, "done")
     answers = ('{"n": 1}', '{"n": 0.0}', '{"m": 0}')
     assert scored(pool, made, *answers, deadline_s=0.3) == [
         (0.0, "timeout"),
         (1.0, "right"),
-        (READABLE, "wrong"),
+        (READABLE_SCORE, "wrong"),
     ]
 
 
@@ -196,7 +196,7 @@ def test_an_input_that_fails_in_the_program_is_wrong(pool, fails):
     program = f"def main_solution(n):\n    return {fails} if n else 'done'"
     made = entry(PRELUDE + program, {"n": 0}, "done")
     assert scored(pool, made, '{"n": 1}', '{"n": 0.0}') == [
-        (READABLE, "wrong"),
+        (READABLE_SCORE, "wrong"),
         (1.0, "right"),
     ]
 
@@ -208,11 +208,11 @@ def test_an_input_that_fails_in_the_program_is_wrong(pool, fails):
         *("[" * depth + "1" + "]" * depth for depth in (30, 9_000)),
     ],
 )
-def test_a_number_or_a_list_out_of_all_bounds_is_wrong(pool, number):
+def test_a_huge_number_or_a_deep_list_is_wrong(pool, number):
     program = "def main_solution(n):\n    return len([0] * int(n)) - 1"
     made = entry(program, {"n": 3}, 2)
     ((value, outcome),) = scored(pool, made, f'{{"n": {number}}}')
-    assert value <= READABLE and outcome == "wrong"
+    assert value <= READABLE_SCORE and outcome == "wrong"
 
 
 def test_programs_run_in_workers_that_are_soon_replaced():
@@ -232,18 +232,18 @@ def fault(program, given, made, asked=INPUT):
     return fault_of("codeio", entry(program, given, made, asked))
 
 
-NOT_MADE = "program does not make the output of the input"
+NOT_PRODUCED = "program does not produce the output of the input"
 TAKES_TUPLE = "def main_solution(pair):\n    return isinstance(pair, tuple)"
 
 
 @pytest.mark.parametrize("asked", [INPUT, OUTPUT])
-def test_an_entry_is_used_where_its_program_makes_the_output(asked):
+def test_an_entry_is_used_if_its_program_produces_the_output(asked):
     assert fault(SORTED, {"data": [2, 1]}, [1, 2], asked) is None
-    assert fault(SORTED, {"data": [2, 1]}, [2, 1], asked) == NOT_MADE
-    assert fault("no_such_name", {}, {}, asked) == NOT_MADE
+    assert fault(SORTED, {"data": [2, 1]}, [2, 1], asked) == NOT_PRODUCED
+    assert fault("no_such_name", {}, {}, asked) == NOT_PRODUCED
     # As in the library, which runs it without `annotations` from `__future__`.
     annotated = "def main_solution(n: Unknown):\n    return n"
-    assert fault(annotated, {"n": 1}, 1, asked) == NOT_MADE
+    assert fault(annotated, {"n": 1}, 1, asked) == NOT_PRODUCED
 
 
 @pytest.mark.parametrize(
@@ -253,18 +253,18 @@ def test_an_entry_is_used_where_its_program_makes_the_output(asked):
         *("np.random.normal()", "time.perf_counter()"),
     ],
 )
-def test_an_output_by_chance_or_by_the_clock_is_not_asked_for(value):
+def test_items_with_an_output_that_depends_on_chance_or_the_clock_are_not_used(value):
     imports = "import random, time\nfrom random import gauss\nimport numpy as np\n"
     program = f"{imports}def main_solution():\n    return {value}"
     names = {}
     exec(program, names)
     random.seed(5)
     np.random.seed(5)
-    assert fault(program, {}, float(names["main_solution"]()), OUTPUT) == NOT_MADE
+    assert fault(program, {}, float(names["main_solution"]()), OUTPUT) == NOT_PRODUCED
 
 
-def test_an_input_that_json_cannot_write_is_asked_for_only_as_it_is_shown():
-    assert fault(TAKES_TUPLE, {"pair": (1, 2)}, True) == NOT_MADE
+def test_an_input_that_json_cannot_write_may_only_be_shown():
+    assert fault(TAKES_TUPLE, {"pair": (1, 2)}, True) == NOT_PRODUCED
     assert fault(TAKES_TUPLE, {"pair": (1, 2)}, True, OUTPUT) is None
     no_json = "answer holds a number that JSON does not have"
     assert fault(SORTED, {"data": [float("nan")]}, [0]) == no_json
@@ -305,9 +305,9 @@ evaluate(n)
 
 
 @pytest.mark.parametrize("line", MIGHT_DO_MORE.strip().splitlines())
-def test_no_input_is_asked_for_with_which_a_program_might_do_more_than_compute(line):
+def test_no_input_is_asked_for_of_a_program_that_might_evaluate_or_wait(line):
     program = f"{line}\n{SORTED}"
-    assert codeio.may_do_more(program)
+    assert codeio.may_evaluate_or_wait(program)
     where = f"def other(n):\n    {line}\n{SORTED}"
     might = "program might do more with an input than compute"
     assert fault(where, {"data": [1]}, [1]) == might
@@ -315,8 +315,8 @@ def test_no_input_is_asked_for_with_which_a_program_might_do_more_than_compute(l
 
 
 @pytest.mark.parametrize("line", COMPUTES.strip().splitlines())
-def test_a_program_that_only_computes_is_asked_for_inputs(line):
-    assert not codeio.may_do_more(f"{line}\n{SORTED}")
+def test_inputs_are_asked_for_of_a_program_that_only_computes(line):
+    assert not codeio.may_evaluate_or_wait(f"{line}\n{SORTED}")
 
 
 # -- the list --------------------------------------------------------------------------
@@ -338,13 +338,13 @@ def listed(kind):
     """Return the programs of the library that are on the list."""
     registry.describe()
     digests = json.loads(codeio.UNUSED.read_text(encoding="utf-8"))[kind]
-    programs = kept_dataset("codeio", {})._jsonl_data
+    programs = cached_dataset("codeio", {})._jsonl_data
     texts = {codeio.digest_of(p["code_sample"]): p["code_sample"] for p in programs}
     return {digest: texts.get(digest) for digest in digests}
 
 
 @pytest.mark.parametrize("kind", [codeio.CHANGES, codeio.RANDOM, codeio.SLOW])
-def test_every_line_of_the_list_is_a_program_of_the_library(kind):
+def test_every_digest_of_the_list_is_that_of_a_program_of_the_library(kind):
     found = listed(kind)
     assert [*found] == sorted(found) and all(found.values()) and found
 
@@ -352,4 +352,4 @@ def test_every_line_of_the_list_is_a_program_of_the_library(kind):
 def test_a_program_on_the_list_is_not_used_with_the_library_s_own_items_either():
     first, *_ = listed(codeio.CHANGES).values()
     made = entry(first, {}, {}, OUTPUT)
-    assert fault_of("codeio", made, checked=False) == f"program makes {codeio.CHANGES}"
+    assert fault_of("codeio", made, checked=False) == f"program has {codeio.CHANGES}"

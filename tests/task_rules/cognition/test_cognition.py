@@ -1,4 +1,4 @@
-"""Turned cubes, their way back, and drawings of rectangles."""
+"""The inverse moves of a cube, and drawings of rectangles."""
 
 import pytest
 
@@ -31,8 +31,8 @@ ONE_COUNT = """
 3 9 5 12, 3 9 5 12
 1 8 2 9, 4 6 5 20
 """
-"""Rectangles apart, corner over corner, one inside of the other, with a side in common,
-twice, and through one side."""
+"""Rectangles apart, with overlapping corners, one inside the other, with a common side,
+twice the same, and across one side."""
 
 SEVERAL = """
 5 9 2 20, 1 14 8 12
@@ -40,15 +40,15 @@ SEVERAL = """
 1 6 2 12, 5 12 2 12
 1 3 1 4, 5 9 2 20, 1 14 8 12
 """
-"""A cross is two bars or its four arms; rows in common may be small squares."""
+"""A cross is two bars or its four arms; common rows may be small squares."""
 
 
 ROWS = f"{ONE_COUNT.strip()}{SEVERAL.rstrip()}".splitlines()
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_arms_of_a_cross_and_small_squares_are_another_count_and_nothing_else(row):
-    rectangles = [map(int, each.split()) for each in row.split(",") if each]
+def test_only_arms_of_a_cross_and_small_squares_give_another_count(row):
+    rectangles = [map(int, text.split()) for text in row.split(",") if text]
     has_another = may_show_another_count(drawing(*rectangles))
     assert has_another == (row in SEVERAL)
 
@@ -56,7 +56,7 @@ def test_arms_of_a_cross_and_small_squares_are_another_count_and_nothing_else(ro
 # -- rubiks_cube -----------------------------------------------------------------------
 
 
-def test_a_scrambled_cube_of_every_size_is_solved_by_its_way_back():
+def test_inverse_moves_solve_a_scrambled_cube_of_every_size():
     for step in load_shipped().scales["rubiks_cube"].steps:
         for seed in range(2):
             entry = datasets.make_entry("rubiks_cube", step.params, seed)
@@ -64,14 +64,14 @@ def test_a_scrambled_cube_of_every_size_is_solved_by_its_way_back():
             assert paid("rubiks_cube", entry, answer, step.params) == 1.0
 
 
-def test_a_way_back_needs_no_move_that_begins_with_a_number():
+def test_inverse_moves_do_not_begin_with_a_number():
     assert unscramble("R 2U' Lw 1Fw'") == "F Lw' Uw U' R'"
     assert unscramble("R 3U") is None
     assert unscramble("R X") is None
 
 
 @pytest.mark.parametrize("more", ["2R", "2R'", "U2'", "42", "hello", "0R", "9R"])
-def test_nothing_beside_a_solution_is_passed_over(more):
+def test_no_text_beside_a_solution_is_ignored(more):
     entry = datasets.make_entry("rubiks_cube", {}, 5)
     gold = entry["metadata"]["example_correct_answer"]
     assert fixed_score("rubiks_cube", entry, gold) == 1.0

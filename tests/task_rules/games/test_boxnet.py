@@ -15,7 +15,7 @@ def plans():
         yield entry, right_answer("boxnet", entry)
 
 
-def test_a_plan_with_moves_that_are_not_possible_is_paid_by_the_library_alone():
+def test_a_plan_with_impossible_moves_scores_only_in_the_library():
     for entry, plan in plans():
         twice = json.dumps(json.loads(plan) * 2)
         installed, fixed = both_scores("boxnet", entry, twice)
@@ -52,5 +52,5 @@ def test_an_agent_and_a_square_have_their_names(change):
         *('[{"": 1}]', '[{"Agent[9.5, 9.5]": "move(box_red, square[0.5, 0.5])"}]'),
     ],
 )
-def test_a_plan_that_is_none_is_worth_nothing_and_raises_nothing(answer):
+def test_another_text_than_a_plan_scores_0_and_does_not_raise(answer):
     assert fixed_score("boxnet", entries("boxnet")[0], answer) == 0.0

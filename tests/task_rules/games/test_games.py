@@ -1,4 +1,4 @@
-"""Boards, hands and moves of games, by their rules."""
+"""Walks in sokoban, and points in tsumego."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.support.fixed_scores import entries, fixed_score
 
 @pytest.mark.slow
 @pytest.mark.parametrize("between", ["\n", ", ", "; ", " "])
-def test_more_moves_behind_a_solution_are_not_paid(between):
+def test_more_moves_after_a_solution_score_0(between):
     for entry in entries("sokoban"):
         gold = entry["answer"]
         arrows = " -> ".join(gold)
@@ -29,6 +29,6 @@ def test_a_solution_in_lines_is_one_walk():
 
 
 @pytest.mark.parametrize("answer", ["G6 = G8", "g6 = g8", "G6: G8", "a1 = G8"])
-def test_a_point_is_no_name_of_another(answer):
-    normalized = ScoringRules().normalizer("tsumego", {"answer": "G8"})
+def test_a_point_does_not_name_another_one(answer):
+    normalized = ScoringRules().build_normalizer("tsumego", {"answer": "G8"})
     assert normalized(answer) != "G8"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rg_env.task_rules.graphs import is_parent_in_law, is_reached_sooner
+from rg_env.task_rules.graphs import has_shorter_solution, is_parent_in_law
 from tests.support.fixed_scores import fixed_score
 
 # -- family_relationships --------------------------------------------------------------
@@ -13,7 +13,7 @@ STORY = (
 )
 
 
-def test_who_is_parent_of_a_spouse_is_a_parent_in_law_and_a_spouse_of_a_child_is_none():
+def test_a_parent_of_a_spouse_is_a_parent_in_law_and_a_spouse_of_a_child_is_not():
     assert is_parent_in_law(STORY, "Mary", "Sky")
     assert is_parent_in_law(STORY, "Noah", "Sky")
     assert not is_parent_in_law(STORY, "Sky", "Mary")
@@ -30,16 +30,16 @@ START = (0, "red")
 
 
 def test_a_press_without_effect_toggles_the_light():
-    # 2, 2 (green to red), 4: a button is pressed for the light alone.
-    assert is_reached_sooner(START, 4, BUTTONS, 4)
-    assert not is_reached_sooner(START, 4, BUTTONS, 3)
+    # 2, 2 (green to red), 4: a button is pressed only for the light.
+    assert has_shorter_solution(START, 4, BUTTONS, 4)
+    assert not has_shorter_solution(START, 4, BUTTONS, 3)
 
 
-def test_what_takes_too_many_numbers_to_look_at_is_not_said():
+def test_a_search_of_too_many_states_reports_no_shorter_solution():
     many = [
         {"type": "multiply", "value": n, "active_state": "any"} for n in range(2, 30)
     ]
-    assert not is_reached_sooner((1, "red"), 29**20, many, 40)
+    assert not has_shorter_solution((1, "red"), 29**20, many, 40)
 
 
 PRESSES = r"""
@@ -48,8 +48,9 @@ PRESSES = r"""
 8 ABA  0.0 A → C                       #
 8 ABA  0.0                             #
 4 AAAB 1.0 A → A → A                   # the second has no effect but on the light
+4 AAAB 1.0 aaa                         # the same
 4 AB   0.0 A → A → A                   #
-6 BAAB 0.0 \boxed{\text{A → A → B}}    # the B of `boxed` is no press
+6 BAAB 0.0 \boxed{\text{A → A → B}}    # the B of `boxed` is not a press
 6 AB   1.0 \boxed{\text{A → B}}        #
 """
 """The number to reach, the reference path, a score and its answer."""

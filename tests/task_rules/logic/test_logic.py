@@ -1,4 +1,4 @@
-"""What follows from statements and clues, and what answers to riddles are paid."""
+"""Conclusions that follow from categorical statements."""
 
 import itertools
 
@@ -13,15 +13,15 @@ from tools.gold_solvers import SOLVERS
 FORMS = ("All {} are {}", "No {} are {}", "Some {} are {}", "Some {} are not {}")
 
 
-def test_a_conclusion_follows_if_it_holds_in_all_worlds_of_its_premises():
+def test_a_conclusion_follows_if_it_holds_wherever_its_premises_hold():
     holds_in_all = SOLVERS["syllogism"]
     for one, two, end, to in itertools.product(FORMS, FORMS, FORMS, ("bc", "cb")):
         premises = [one.format("a", "b"), two.format(*to)]
         conclusion = end.format("c", "a")
         question = "\n".join([*premises, conclusion])
-        readings = {follows(premises, conclusion, each) for each in (False, True)}
-        assert holds_in_all(question, "Yes") == (readings == {True})
-        assert holds_in_all(question, "No") == (readings == {False})
+        verdicts = {follows(premises, conclusion, exist) for exist in (False, True)}
+        assert holds_in_all(question, "Yes") == (verdicts == {True})
+        assert holds_in_all(question, "No") == (verdicts == {False})
 
 
 @pytest.mark.parametrize(
@@ -31,10 +31,10 @@ def test_a_conclusion_follows_if_it_holds_in_all_worlds_of_its_premises():
         (["∃x ∈ a: x ∉ b", "∀x ∈ b: x ∈ c"], "∃x ∈ a: x ∈ c", False),
     ],
 )
-def test_a_formal_conclusion_follows_as_one_in_words(premises, conclusion, is_valid):
+def test_a_formal_conclusion_follows_like_one_in_words(premises, conclusion, is_valid):
     assert follows(premises, conclusion, True) == is_valid
 
 
-def test_another_statement_is_refused():
+def test_another_kind_of_statement_raises():
     with pytest.raises(ValueError, match="no categorical statement"):
         follows(["Most a are b"], "All a are b", True)

@@ -1,4 +1,4 @@
-"""A wrong slope is seen before the library simplifies anything."""
+"""A wrong slope is found before the library simplifies anything."""
 
 import re
 
@@ -22,7 +22,7 @@ def answers_to_an_integral(entry):
 
 
 @pytest.mark.parametrize("task", ["simple_integration", "intermediate_integration"])
-def test_a_wrong_slope_is_seen_where_the_library_does_not_pay_and_only_there(task):
+def test_a_wrong_slope_is_found_where_the_library_scores_0_and_only_there(task):
     seen = []
     for entry in entries(task):
         metadata = entry["metadata"]
@@ -48,5 +48,7 @@ def test_a_wrong_slope_is_seen_where_the_library_does_not_pay_and_only_there(tas
         ("x*10**400", "3*10**400"),
     ],
 )
-def test_what_is_not_surely_wrong_is_left_to_the_library(answer, integrand):
+def test_an_answer_that_is_not_certainly_wrong_is_left_to_the_library(
+    answer, integrand
+):
     assert not has_wrong_slope(answer, integrand, "x")

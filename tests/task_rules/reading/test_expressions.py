@@ -1,4 +1,4 @@
-"""Sums are worked out exactly, and bounds of an expression hold whatever cancels."""
+"""Calculations are exact, and an expression is bounded even if parts of it cancel."""
 
 from fractions import Fraction
 
@@ -35,7 +35,7 @@ def test_the_denominators_of_a_sum_multiply():
         *("", "(" * 9_000),
     ],
 )
-def test_what_is_no_plain_sum_has_no_value(text):
+def test_a_text_that_is_no_plain_calculation_has_no_value(text):
     assert exact_value(text) is None
 
 
@@ -44,6 +44,6 @@ def test_a_long_number_is_read_in_one_pass():
     assert exact_value("9" * 400_000 + "x") is None
 
 
-def test_a_sum_is_worked_out_exactly():
+def test_a_calculation_is_exact():
     assert exact_value("-(1 + 2)/3*+4") == -4
     assert exact_value("(0.1 + 0.2)/3.0") == Fraction(1, 10)

@@ -1,4 +1,4 @@
-"""Which words may stand around an answer."""
+"""Words that may stand around an answer."""
 
 import string
 
@@ -63,11 +63,11 @@ Answer: ¦on↵off
 Answer: ¦on↵Answer: off
 Answer: ¦on↵Answer: on
 """
-"""Texts, with a bar where what announces the answer ends."""
+"""Texts with a bar at the end of the lead of the answer."""
 
 
 @pytest.mark.parametrize("row", ANNOUNCED.strip().splitlines())
-def test_what_announces_an_answer_ends_where_it_begins_and_denies_nothing(row):
+def test_the_lead_ends_where_the_answer_begins_and_denies_nothing(row):
     lead, _, rest = row.replace("↵", "\n").partition("¦")
     assert lead_end(lead + rest) == len(lead)
 
@@ -80,6 +80,6 @@ def test_what_announces_an_answer_ends_where_it_begins_and_denies_nothing(row):
         ("What is Jacob to Sarah?", set()),
     ],
 )
-def test_whom_a_question_is_about_is_not_what_it_asks_for(question, words):
+def test_names_in_a_question_are_not_the_words_that_it_asks_for(question, words):
     others = {"mary", "brother", "true", "not", "false", "jacob", "sarah"}
     assert asked_words(question) & (others | {"sisters"}) == words

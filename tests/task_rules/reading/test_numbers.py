@@ -1,4 +1,4 @@
-"""Numbers as they are written, and what is none."""
+"""Numbers and calculations as they are written."""
 
 import pytest
 

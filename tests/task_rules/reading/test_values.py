@@ -1,4 +1,4 @@
-"""What JSON and Python write is read, and nothing is evaluated."""
+"""Values in JSON and in Python are parsed, and nothing is evaluated."""
 
 import json
 
@@ -25,7 +25,7 @@ def test_json_is_read_as_json(value):
 
 @pytest.mark.slow
 @given(st.lists(st.text("ab'\"\\ ", max_size=6) | st.booleans() | st.none()))
-def test_what_python_prints_of_the_values_of_json_is_read_as_well(value):
+def test_the_repr_of_a_value_of_json_is_parsed(value):
     assert read_value(repr(value)) == value
 
 
@@ -64,7 +64,7 @@ f(1)
 @pytest.mark.parametrize(
     "text", [*NO_VALUES.split("\n"), "[" * 100 + "]" * 100, "9" * 5000 + "x"]
 )
-def test_what_is_no_single_value_is_unreadable(text):
+def test_a_text_that_is_no_single_value_raises(text):
     with pytest.raises(ValueError, match=r".*"):
         read_value(text)
 
@@ -76,5 +76,5 @@ def test_the_elements_of_a_list_stay_as_they_are_written():
 
 
 @pytest.mark.parametrize("text", ["5", "[[1]]", "[true]", '{"a": 1}', "[1", "1, 2"])
-def test_what_is_no_list_of_strings_and_numbers_is_none(text):
+def test_a_text_that_is_no_list_of_strings_and_numbers_is_none(text):
     assert read_list(text) is None

@@ -211,11 +211,11 @@ for line in WRITTEN.strip().splitlines():
 
 @pytest.mark.parametrize(("task", "entry", "answer", "right"), CASES)
 def test_an_answer_is_written_as_its_scorer_reads_it(task, entry, answer, right):
-    assert ScoringRules().normalizer(task, entry)(answer) == right
+    assert ScoringRules().build_normalizer(task, entry)(answer) == right
 
 
 def test_an_answer_that_is_too_long_is_not_written_anew():
-    written = ScoringRules(max_answer_chars=10).normalizer("rush_hour", {})
+    written = ScoringRules(max_answer_chars=10).build_normalizer("rush_hour", {})
     assert written("A+1, B+1") == "A+1 B+1"
     assert written("A+1, B+1, C+1") == "A+1, B+1, C+1"
 

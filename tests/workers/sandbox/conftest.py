@@ -1,4 +1,4 @@
-"""One pool that all tests of the sandbox attack, with every layer in force."""
+"""One pool that all tests of the sandbox attack, with every layer active."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.support.worker_attacks import LAYERS, new_pool, worker_of
 
 @pytest.fixture(scope="session")
 def pool():
-    """A pool of one worker; kernels that lack a layer skip what attacks it."""
+    """A pool of one worker; skips the tests if the kernel lacks a layer."""
     with new_pool(preload=worker_jobs.PRELOAD) as pool:
         worker_of(pool)
         if pool.sandbox_layers != LAYERS:

@@ -1,4 +1,4 @@
-"""Limits on a worker, and which layers protect from it."""
+"""The limits of a worker, and the report of its layers."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_limit_is_set_and_cannot_be_raised(pool, name, limit):
     fails_with(pool, "ValueError", raising)
 
 
-def test_nothing_but_the_channel_is_open():
+def test_only_the_channel_and_the_standard_streams_are_open():
     source = """\
 import os
 def is_open(fd):
@@ -50,7 +50,7 @@ def test_layers_are_reported_by_the_pool(pool):
         assert unused.sandbox_layers == ()
 
 
-def test_scorer_that_tries_gets_an_outcome(pool):
+def test_scorer_that_a_layer_stops_is_a_scorer_error(pool):
     source = (
         "__import__('rg_env.reward.score', fromlist=['_']).score_answer("
         "'x', {}, lambda answer, entry: __import__('os').fork())"
@@ -58,7 +58,7 @@ def test_scorer_that_tries_gets_an_outcome(pool):
     assert evaluate(pool, source)["outcome"] == "scorer_error"
 
 
-# -- kernels that lack a layer, as this one does where it refuses it -------------------
+# -- kernels that lack a layer, or refuse it, which looks the same ---------------------
 
 REFUSE = """
 import contextlib, ctypes, logging, os, struct, sys
@@ -80,13 +80,13 @@ def refuse(number):
 
 logging.basicConfig(stream=sys.stdout, format="%(levelname)s %(message)s")
 """
-"""The head of a script that runs where the kernel refuses a layer, as some do."""
+"""The beginning of a script that has the kernel refuse a layer."""
 
 
 @pytest.mark.parametrize(
     ("layer", "kept"), [("LANDLOCK", "seccomp"), ("SECCOMP", "landlock")]
 )
-def test_missing_layer_is_said_once_and_items_are_still_made(tmp_path, layer, kept):
+def test_missing_layer_is_logged_once_and_items_are_still_made(tmp_path, layer, kept):
     source = f"""\
 refuse({layer})
 with contextlib.closing(WorkerPool(2, preload=worker_jobs.PRELOAD)) as pool:
@@ -96,7 +96,7 @@ with contextlib.closing(WorkerPool(2, preload=worker_jobs.PRELOAD)) as pool:
     pool.call(worker_jobs.make_entry, 'codeio', {{}}, 1, False, deadline_s=60)
     print(pool.sandbox_layers)
 """
-    *said, layers = run_script(tmp_path, REFUSE + source).splitlines()
-    (warning,) = [line for line in said if "its call is run again" not in line]
+    *lines, layers = run_script(tmp_path, REFUSE + source).splitlines()
+    (warning,) = [line for line in lines if "ended during a call" not in line]
     assert warning.startswith(f"WARNING worker processes run without {layer.lower()} (")
     assert layers == str(("limits", kept))

@@ -1,4 +1,4 @@
-"""Files that a worker cannot read, list, make or change, and its own, which it can."""
+"""Files that a worker cannot read or change, and its scratch folder."""
 
 import os
 

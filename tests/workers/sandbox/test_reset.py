@@ -1,4 +1,4 @@
-"""One call leaves nothing changed for the next of the same worker, and no file."""
+"""One call leaves no state and no file for the next call of the same worker."""
 
 import contextlib
 import os
@@ -35,7 +35,7 @@ STATES = """
 
 
 @pytest.mark.parametrize("row", STATES.strip().splitlines())
-def test_next_call_finds_the_state_as_it_was(pool, row):
+def test_state_is_reset_before_the_next_call(pool, row):
     change, state = map(str.strip, row.split("|"))
     imports = "import decimal, os, random, signal, sys, tempfile, numpy.random\n"
     read = f"exec({imports!r}) or {state}"
@@ -46,7 +46,7 @@ def test_next_call_finds_the_state_as_it_was(pool, row):
     assert worker_of(pool) == worker
 
 
-def test_worker_that_leaves_files_open_is_recycled(pool):
+def test_worker_that_leaves_files_open_is_replaced(pool):
     worker = worker_of(pool)
     execute(pool, "import sys; sys.kept = [open('/dev/null') for _ in range(40)]")
     assert worker_of(pool) != worker
@@ -55,7 +55,7 @@ def test_worker_that_leaves_files_open_is_recycled(pool):
 # -- the scratch folder ----------------------------------------------------------------
 
 
-def test_folders_deeper_than_python_recurses_hurt_nobody(pool):
+def test_folders_deeper_than_the_recursion_limit_are_deleted(pool):
     server = pool.call(os.getppid, deadline_s=LONG_S)
     source = "import os\nfor _ in range(1200): os.mkdir('x'); os.chdir('x')"
     for ending in ("", "os._exit(0)"):

@@ -1,4 +1,4 @@
-"""No process, no network and no hand on another process, from Python or from C."""
+"""No new process, no network and no access to other processes, from Python or C."""
 
 import os
 import re
@@ -18,7 +18,7 @@ C_CALLS = """
     io_uring_setup 425 425      pidfd_open 434 434  memfd_create 319 279
     setrlimit 160 164
 """
-"""System calls that a job may try past Python, with their numbers by machine."""
+"""System calls that a job may try without Python, with their numbers by machine."""
 
 
 DENIED = """
@@ -48,7 +48,7 @@ os.setsid()
 
 
 @pytest.mark.parametrize("attack", DENIED.strip().splitlines())
-def test_no_process_or_socket_can_be_had_and_no_other_process_touched(pool, attack):
+def test_processes_and_sockets_cannot_be_made_nor_other_processes_changed(pool, attack):
     imports = "import fcntl, multiprocessing, os, resource, socket, subprocess\n"
     fails_with(pool, "PermissionError", imports + attack, owner=os.getpid())
 
@@ -75,7 +75,7 @@ def test_c_library_cannot_fork(pool, function):
     assert evaluate(pool, f"__import__('ctypes').CDLL(None).{function}()") == -1
 
 
-def test_channel_to_the_pool_sends_to_no_one_else(pool, tmp_path):
+def test_channel_to_the_pool_cannot_send_elsewhere(pool, tmp_path):
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as canary:
         canary.bind(str(tmp_path / "canary"))
         source = """\
