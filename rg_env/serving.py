@@ -61,8 +61,8 @@ class ClientCheck:
     ) -> None:
         self._application = application
         self._secret = (secret or "").encode()
-        names = ("localhost", socket.gethostname(), socket.getfqdn(), *names)
-        self._names = {name.lower() for name in names}
+        here = {"localhost", socket.gethostname(), socket.getfqdn()}
+        self._names = {name.lower() for name in here.union(names)}
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Forward a request, or refuse it with the reason."""
