@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
-# Exit statuses of a command whose work failed, or did not begin.
+# Exit statuses of a command that failed, or did not begin its work.
 EXIT_FAILED = 1
 EXIT_REFUSED = 2
 

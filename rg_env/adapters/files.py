@@ -28,7 +28,7 @@ from rg_env.stream.item import Item
 from rg_env.stream.seeds import EVALUATION_BIT
 from rg_env.stream.tasks import Tasks
 
-# An export ends after this number of draws whose questions are known.
+# An export ends after this number of draws of known questions.
 MAX_REPEATS_IN_A_ROW = 1000
 
 Form = Literal["jsonl", "parquet"]
@@ -219,7 +219,7 @@ def new_export(
 def new_items(
     tasks: Tasks, held_out: Iterable[Item], left_out: Counter[str]
 ) -> Iterator[Item]:
-    """Yield the items of a stream, without those whose questions are known.
+    """Yield the items of a stream that have new questions.
 
     The questions of `held_out` are known. The items end after `MAX_REPEATS_IN_A_ROW`
     draws without a new question. `left_out` counts the unused draws.

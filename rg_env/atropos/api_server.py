@@ -1,6 +1,6 @@
 """The Atropos API with faster encoding.
 
-The framework's API needs 57 ms of CPU time for a group, 41 of them in FastAPI's
+The framework's API needs 57 ms of CPU time for a group, 41 ms in FastAPI's
 `jsonable_encoder`, which visits every number of a batch. Endpoints, queue and batching
 are the framework's own; the reply of an endpoint is encoded by pydantic, the body of a
 request is decoded by msgspec, and gzip compresses at level 1: a twelfth of the time of

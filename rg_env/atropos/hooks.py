@@ -1,4 +1,4 @@
-"""The framework's hooks that a group passes, and a run whose parts call them.
+"""The framework's hooks that a group passes, and a run that calls them in its parts.
 
 A run calls `get_next_item` for each item, and `postprocess_histories` and then
 `handle_send_to_api` for each scored group. It calls two other hooks only if a subclass,

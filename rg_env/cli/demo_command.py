@@ -56,7 +56,7 @@ def demo(
 
     The model is simulated, and the trainer is a stand-in that trains nothing. It needs
     no GPU, no account and no network. The status is 0 only if groups were delivered,
-    all of them valid, and no rollout is left in flight.
+    all valid, and no rollout is left in flight.
     """
     check_writable("--dumps", Path(dumps), is_folder=True)
     env_cls = load_class(command.env_cls)

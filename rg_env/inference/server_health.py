@@ -33,7 +33,7 @@ from rg_env.shutdown import cancel_and_wait
 
 logger = logging.getLogger(__name__)
 
-# Time limit of a probe, whose short completions may wait behind many other requests.
+# Time limit of a probe: its short completions may wait behind many other requests.
 PROBE_WITHIN_S = 120.0
 
 EJECTED_AFTER_FAILURES = 3

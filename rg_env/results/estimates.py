@@ -190,7 +190,7 @@ def estimate_means(
         table: Rows in which the value is null do not count. A part without any other
             row is not returned.
         value: It is in [0, 1], or in the range `within`.
-        by: The columns whose values are the key of a part.
+        by: The columns with the key of a part.
         clusters: "item", with each task as a stratum, or "task", without strata.
         within: The range of Student's interval; None for Wilson's.
     """

@@ -253,7 +253,7 @@ async def rescore(
     sinks: Sequence[Part],
     max_in_flight: int = ITEMS_AT_ONCE,
 ) -> None:
-    """Score samples again, some batches of them at once, and hand them to sinks.
+    """Score samples again, several batches at once, and hand them to sinks.
 
     Args:
         batches: Batches of samples; they are read in a thread.
@@ -308,7 +308,7 @@ class RescoredFile(LineFile):
     _written: set[tuple[str, str]]
 
     def samples(self, version: str) -> Iterator[Sample]:
-        """Open the file, and yield its samples; read all of them before `missing`.
+        """Open the file, and yield its samples; read all before `missing`.
 
         Raises:
             SettingError: The file holds something else, or is of another library.
