@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,13 @@ from typing import Any
 from rg_env.errors import MAX_SHOWN_CHARS, SettingError, not_allowed, shown
 from rg_env.library import worker_jobs
 from rg_env.places import check_writable
+from rg_env.reward.prompt import list_prompts
 from rg_env.stream.prefetch import check_items
 from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 
+_HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
 NO_TOKENIZER = "none"  # `env.tokenizer_name` if servers are sent and return texts
 
 
@@ -84,6 +87,23 @@ def check_command(name: str, config: Any, servers: Sequence[Any]) -> None:
         if config.total_steps < 1:
             allowed = "at least 1, groups of `process`"
             raise not_allowed("env.total_steps", config.total_steps, allowed)
+    _check_length_and_tokenizer(config)
+
+
+def _check_length_and_tokenizer(config: Any) -> None:
+    """Refuse a limit below the system prompt, and a tokenizer that is not here.
+
+    A loaded tokenizer checks both exactly, but `launch` begins before it is loaded.
+    """
+    prompts = list_prompts(config.system_prompt, config.answer_format)
+    words = max(len(prompt.split()) for prompt in prompts)
+    limit = config.max_token_length
+    if limit <= words:  # a word has at least one token
+        expected = f"more than the {words} words of the system prompt"
+        raise not_allowed("env.max_token_length", limit, expected)
+    tokenizer = config.tokenizer_name
+    if not _HUB_NAME.fullmatch(tokenizer) and not Path(tokenizer).is_dir():
+        raise SettingError(f"env.tokenizer_name: no folder {shown(tokenizer)}")
 
 
 def check_batch(batch_size: int, group_size: int) -> None:
@@ -97,7 +117,7 @@ def check_batch(batch_size: int, group_size: int) -> None:
         )
     if batch_size % group_size:
         logger.warning(
-            "the trainer's batch of %d is no multiple of env.group_size %d: the API"
+            "the trainer's batch of %d is not a multiple of env.group_size %d: the API"
             " cannot make a batch of only these groups, and does not report this",
             batch_size,
             group_size,

@@ -91,8 +91,9 @@ WRONG = """
 --env.task_params=5              | should be a valid dictionary
 --env.tokenizer_name=            | '' is not allowed: String should have at
 --openai.base_url=host:1/v1      | openai.base_url: 'host:1/v1' is not
+--env.max_token_length=100       | more than the 121 words of the system
 --openai.server_type vlm         | 'vlm' is not allowed: Input should be 'openai',
-screen --least_share=nan         | nan is no number
+screen --least_share=nan         | nan is not a number
 --slurm perhaps                  | 'perhaps' is not allowed: Input should be a
 --testing                        | testing: Must be false
 --proxy_url http://a             | proxy_url: Must be None
