@@ -21,7 +21,7 @@ from rg_env.settings.setting_checks import (
     Affects,
     CheckedModel,
     FilePath,
-    MinusOneOrMore,
+    PositiveOrMinusOne,
     Text,
     Url,
     Weight,
@@ -270,7 +270,7 @@ class WorkSettings(CheckedModel):
     """CPU time for making one item, in seconds"""
     give_up_after_s: float = Field(300.0, ge=MIN_LIMIT_S, le=365 * A_DAY_S)
     """Seconds without a server after which process and evaluate stop"""
-    max_num_workers: MinusOneOrMore = Field(-1, le=100_000)
+    max_num_workers: PositiveOrMinusOne = Field(-1, le=100_000)
     """Maximum groups in flight; -1 means max_num_workers_per_node for each server"""
     max_num_workers_per_node: int = Field(8, ge=1, le=100_000)
     """Maximum groups in flight per server"""
@@ -283,9 +283,9 @@ class RunSettings(CheckedModel):
 
     rollout_server_url: Url = "http://localhost:8000"
     """URL of the Atropos API (`run-api`)"""
-    total_steps: MinusOneOrMore = Field(1000, le=MANY)
+    total_steps: PositiveOrMinusOne = Field(1000, le=MANY)
     """Training steps (serve) or groups (process); -1 asks the trainer"""
-    batch_size: MinusOneOrMore = Field(-1, le=2**20)
+    batch_size: PositiveOrMinusOne = Field(-1, le=2**20)
     """Rollouts in a batch; the trainer's value takes precedence"""
     max_batches_offpolicy: int = Field(3, ge=0, le=1_000_000)
     """Maximum batches that wait for the trainer; 0 means no limit"""

@@ -68,14 +68,14 @@ _URL_FORM = re.compile(r"https?://[^\s/?#@,\\]+(/[^\s?#,\\]*)?", re.IGNORECASE)
 
 
 def check_url(text: str) -> str:
-    """Return the URL of a server unchanged; an error does not repeat a password."""
+    """Return the URL of a server unchanged; an error hides a user and a query."""
     try:
         if _URL_FORM.fullmatch(text) and _URL.validate_python(text):
             return text
     except ValidationError:
         pass
     address = "an address like http://HOST:PORT, without a user or a query"
-    raise ValueError(unexpected(re.sub("//[^/]*@", "//...@", text), address))
+    raise ValueError(unexpected(re.sub(".*@|[?#].*", "...", text), address))
 
 
 def without_path(url: str) -> str:
@@ -90,7 +90,7 @@ def without_path(url: str) -> str:
     return f"{address}/..." if parts.path.strip("/") else address
 
 
-def _minus_one_or_more(value: int) -> int:
+def _check_not_zero(value: int) -> int:
     if value == 0:
         raise ValueError(unexpected(value, "a number above 0, or -1"))
     return value
@@ -99,8 +99,8 @@ def _minus_one_or_more(value: int) -> int:
 Url = Annotated[str, AfterValidator(check_url)]
 Text = Annotated[str, Field(min_length=1)]
 FilePath = Annotated[str, Field(min_length=1), AfterValidator(os.path.expanduser)]
-MinusOneOrMore = Annotated[int, Field(ge=-1), AfterValidator(_minus_one_or_more)]
-Weight = Annotated[float, Field(gt=0.0, le=1e9)]  # sums stay exact enough
+PositiveOrMinusOne = Annotated[int, Field(ge=-1), AfterValidator(_check_not_zero)]
+Weight = Annotated[float, Field(gt=0.0, le=1e9)]  # above it, sums lose precision
 
 
 class CheckedModel(BaseModel):

@@ -13,7 +13,8 @@ from rg_env.settings.setting_checks import build, check_url
 ADDRESSES = "http://localhost:9004/v1 http://[::1]:9004/v1 http://n_7.c.:9000/a/b%20c"
 NO_ADDRESSES = """ 9004 localhost:9004 //localhost:9004/v1 ftp://localhost:9004
 http://a:99999 http://[::1 http://a/v1?x=1 http://a/v1,http://b/v1
-http://me:secret@host/v1"""
+http://me:secret@host/v1 me:secret@host http://me:a/secret@host http://host/?key=secret
+http://host#secret"""
 
 
 @pytest.mark.parametrize("text", ADDRESSES.split())
@@ -22,7 +23,7 @@ def test_a_url_is_accepted(text):
 
 
 @pytest.mark.parametrize("text", ["", " http://a:1 ", *NO_ADDRESSES.split()])
-def test_an_invalid_url_is_refused_without_its_password(text):
+def test_an_invalid_url_is_refused_without_its_secrets(text):
     with pytest.raises(ValueError, match="expected an address like") as refused:
         check_url(text)
     assert "secret" not in str(refused.value)
