@@ -57,7 +57,7 @@ def _summarize(gold: str, results: Sequence[Result], truncated: int) -> _GroupFa
     pairs = [(r.answer, r.value) for r in results if r.value is not None]
     rewards = [reward for _, reward in pairs]
     # Long answers are left out: a policy hardly finds one that fits many questions. So
-    # are rewards up to 0.05, which scorers give for any answer that they can parse.
+    # are rewards below 0.1: scorers give up to 0.05 for any answer that they can parse.
     rewarded = frozenset(
         answer.strip().casefold()
         for answer, reward in pairs
@@ -65,7 +65,7 @@ def _summarize(gold: str, results: Sequence[Result], truncated: int) -> _GroupFa
     )
     outcomes = Counter(result.outcome for result in results)
     return _GroupFacts(
-        rollouts=len(rewards),
+        rollouts=len(results),
         mean_reward=fmean(rewards),
         has_variance=len(rewards) < 2 or has_variance(rewards),
         gold=gold.strip().casefold()[:GOLD_CHARS],
@@ -140,7 +140,7 @@ class Alarms:
         self.counts: Counter[str] = Counter(dict.fromkeys(TASK_ALARMS, 0))
         self._groups = 0
         self._reported = 0
-        # A run of another trainer may pickle its alarms, so this is no lambda.
+        # A run of another trainer may pickle its alarms, so this is not a lambda.
         new_window = partial(deque[_GroupFacts], maxlen=WINDOW)
         self._windows: defaultdict[str, deque[_GroupFacts]] = defaultdict(new_window)
         # By name and scope of an alarm, where the scope is a task or `ALL`:
@@ -157,7 +157,7 @@ class Alarms:
             task: Its task.
             gold: Its reference answer, None if there are many.
             results: The results of all its completions, with the reward as value;
-                those without a value do not count.
+                those without a value only count as rollouts.
             truncated: How many of the completions were truncated.
         """
         if all(result.value is None for result in results):

@@ -141,6 +141,14 @@ def test_completions_that_are_cut_off_ring():
     assert rung(simulated(8, 200, truncated=0.7)) == {"truncations"}
 
 
+def test_rollouts_without_a_score_count_in_a_share():
+    alarms = Alarms(print)
+    results = [Result(1.0, "right", "2"), *[Result(None, "unscored", None)] * 7]
+    for _ in range(WINDOW):
+        alarms.take("gcd", "2", results, truncated=3)
+    assert alarms.counts.total() == 0
+
+
 def test_an_alarm_that_goes_on_is_counted_once_a_window_and_said_ever_less():
     alarms, lines = watched(gamed(16 * WINDOW, "0"))
     assert alarms.counts["repeated_answer"] == 16
