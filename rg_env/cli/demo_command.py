@@ -96,9 +96,9 @@ async def _demo(env_cls: Any, config: Any, model: Any) -> int:
             print(f"\n{_progress(env, trainer)}")
             _write_report(env, Path(config.data_dumps_dir))
     counts = trainer.counts
-    if counts.invalid_groups:
-        print(f"{counts.invalid_groups} groups are invalid: {counts.faults}")
-    if counts.groups and not counts.invalid_groups and not env.metrics.ledger.in_flight:
+    if counts.faults:
+        print(f"the trainer found faults: {counts.faults}")
+    if counts.groups and not counts.faults and not env.metrics.ledger.in_flight:
         return 0
     return EXIT_FAILED
 
