@@ -196,20 +196,25 @@ def estimate_means(
     """
     stratum = pl.lit(None) if clusters == "task" else pl.col("task")
     strata = [*by, "stratum"]
-    n = pl.col("n")
-    total = pl.col("total")
     stratum_size = pl.len().over(strata)
-    mean = total.sum() / n.sum()
-    center = pl.when(stratum_size > 1).then(mean.over(strata)).otherwise(mean.over(by))
-    deviation = total - n * center
-    parts = (
+    totals = (
         table.select(*by, clusters, stratum=stratum, value=value.cast(pl.Float64))
         .drop_nulls("value")
         .group_by(*strata, clusters, maintain_order=True)
         .agg(n=pl.len().cast(pl.Float64), total=pl.col("value").sum())
-        # A single cluster does not show the variance in its stratum.
+        # A single cluster does not show the variance in its stratum, so all of these
+        # form one: the stratum null.
         .with_columns(stratum=pl.when(stratum_size > 1).then(pl.col("stratum")))
-        .with_columns(square=deviation**2 * stratum_size / (stratum_size - 1).clip(1))
+    )
+    n = pl.col("n")
+    total = pl.col("total")
+    mean = total.sum() / n.sum()
+    center = pl.when(stratum_size > 1).then(mean.over(strata)).otherwise(mean.over(by))
+    deviation = total - n * center
+    parts = (
+        totals.with_columns(
+            square=deviation**2 * stratum_size / (stratum_size - 1).clip(1)
+        )
         .group_by(by, maintain_order=True)
         .agg(
             mean=mean,
