@@ -28,7 +28,7 @@ def _begin(is_program: bool) -> None:
         from rg_env.cli.console import main
 
         main()
-    # Otherwise transformers advises to install PyTorch, which nothing here needs.
+    # Otherwise transformers advises installing PyTorch, which nothing here needs.
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     from rg_env import installation
 
@@ -158,7 +158,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         slurm: bool = False,
         testing: bool = False,
     ) -> None:
-        """Build the environment; starts no process and queries no server.
+        """Build the environment, without starting a process or querying a server.
 
         Raises:
             SettingError: A setting cannot be used.
@@ -316,7 +316,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
     async def close(self) -> None:
         """End all that this environment began, in this order; may be called twice."""
         await self._lifetime.close(
-            # Before the checkpoint, which has the endings and the losses of dumps.
+            # These come before the checkpoint, which records endings and lost dumps.
             self._end_groups,
             self._dumps.close,
             self._close_rows,
@@ -339,7 +339,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         if self._pool is not None:
             await asyncio.to_thread(self._pool.close)
 
-    async def _live(self, kind: str, work: Coroutine[Any, Any, None]) -> None:
+    async def _run_command(self, kind: str, work: Coroutine[Any, Any, None]) -> None:
         """Run a command of this kind until it ends or a signal stops it."""
         self._kind = kind
         await self._lifetime.run(self._servers.run_command(work), self.close)
@@ -352,7 +352,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         start_checks.warn_of_temperature(self.config, self._server_types)
         self._servers.require_tokens()
         self._hooked_run = with_hooks(self)
-        await self._live("serve", self._serve())
+        await self._run_command("serve", self._serve())
 
     async def process_manager(self) -> None:
         """`process` and `screen`: write a number of groups, several at a time."""
@@ -360,7 +360,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         self.config.group_size = self.group_size_to_process
         kind = "process" if self.screen is None else "screen"
         start_checks.check_command(kind, self.config, ())
-        await self._live(kind, self._process(kind))
+        await self._run_command(kind, self._process(kind))
 
     async def _process(self, kind: str) -> None:
         await self._set_up_without_trainer()
@@ -372,7 +372,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
     async def _run_evaluate(self) -> None:
         """`evaluate`: one evaluation."""
         self.process_mode = True
-        await self._live("evaluate", self._evaluate_once())
+        await self._run_command("evaluate", self._evaluate_once())
 
     async def _evaluate_once(self) -> None:
         await self._set_up_without_trainer()

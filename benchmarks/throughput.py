@@ -207,7 +207,7 @@ async def measure(file: Path, api: str, latency_ms: float, seconds: float) -> Ru
         group_size=GROUP_SIZE,
         max_token_len=TOKENS + PROMPT_ROOM_TOKENS + 1,
         num_steps=ENDLESS,
-        longest_wait_s=0.05,
+        max_wait_s=0.05,
         checked_groups=1,  # to check all of them would take CPU from what is measured
     )
     with tempfile.TemporaryDirectory() as name:

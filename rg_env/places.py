@@ -20,7 +20,7 @@ def check_regular(path: Path) -> None:
     A pipe without a reader would block forever, and a device may have no end.
     """
     if path.exists() and not path.is_file():
-        raise OSError(errno.EINVAL, "is no regular file", str(path))
+        raise OSError(errno.EINVAL, "is not a regular file", str(path))
 
 
 def check_writable(field: str, path: Path, *, is_folder: bool = False) -> None:

@@ -84,7 +84,7 @@ class ClientCheck:
         if match is None or not (match[1] or match[2] in self._names):
             return _refusal(
                 403,
-                f"Host: {shown(host)} is no name of this server; start it with"
+                f"Host: {shown(host)} is not a name of this server; start it with"
                 " --allowed_hosts NAME if it is one",
             )
         # Browsers always send this header, also with requests for images; it is "none"

@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 @dataclasses.dataclass
 class Evaluation:
-    """The evaluations of an environment: the one of `evaluate`, or those of a training.
+    """Evaluates the model: once in `evaluate`, and every few steps in `serve`.
 
     Attributes:
         env: The environment.
@@ -61,7 +61,7 @@ class Evaluation:
     _digest: str | None = None  # of the items; None for items of a subclass
 
     async def score_of(self, item: Any) -> float:
-        """Return the score of a completion of an item, which no metric counts.
+        """Complete an item once, and return the score; no metric counts it.
 
         The rollout goes to the group of the evaluation that calls this, if one does.
 
@@ -84,8 +84,8 @@ class Evaluation:
     async def _complete_by_hook(self, group: Group) -> None:
         """Call the overridden `rollout_and_score_eval` for an item.
 
-        If it calls `super()` and returns that score, the group keeps the rollout. Else
-        the rollout has only a score.
+        If it calls `super()`, the rollout stays, with the returned score. Otherwise the
+        rollout has only that score.
         """
         group_at_work.set(group)
         value = float(await self.env.rollout_and_score_eval(group.item[-2:]))
@@ -114,7 +114,7 @@ class Evaluation:
         items = env.test_items_with_scorers
         self._digest = await in_thread(self._digest_of, items)
         is_command = env.process_mode
-        if is_command:  # a training goes on without its evaluation
+        if is_command:  # `serve` goes on training without an evaluation
             prompts = [self._with_messages(item)[0] for item in items]
             await env._prompts.check_evaluation(prompts, env.eval_limit_tokens)
         async with self._files(items) as files:
@@ -208,7 +208,7 @@ class Evaluation:
         return row
 
     def _not_used(self) -> Iterator[Row]:
-        """Yield a line for each evaluation item that could not be made."""
+        """Yield a line for each evaluation item that is not used, with the reason."""
         if self.env._items is None:
             return
         for item, reason in self.env._items.evaluation.missing:

@@ -1,4 +1,4 @@
-"""`process`: a number of groups as rows, without a trainer; and `screen`.
+"""`process` and `screen`: write a number of groups as rows, without a trainer.
 
 Mends B14 of docs/host_defects.md: the framework samples one group at a time, ends with
 status 0 if an item is missing, and drops groups of equal scores without a limit.
@@ -18,8 +18,8 @@ from rg_env.run.group_loop import Run, Window
 
 logger = logging.getLogger(__name__)
 
-# Groups in a row that give no row before `process` ends with a failure.
-FRUITLESS_GROUPS_IN_A_ROW = 200
+# After this many groups in a row without a row, the command fails.
+MAX_GROUPS_WITHOUT_ROW = 200
 
 
 class Processing:
@@ -36,7 +36,7 @@ class Processing:
         self._run = run
         self._kind = kind
         self._window = Window()
-        self._fruitless = 0
+        self._groups_without_row = 0
 
     async def write(self) -> None:
         """Write the rows that the file lacks.
@@ -84,7 +84,8 @@ class Processing:
             finally:
                 if self._is_short:
                     logger.error(
-                        "only %d of %d groups were written; the same command continues",
+                        "only %d of %d groups were written; run the same command again"
+                        " to continue",
                         env.curr_step,
                         total,
                     )
@@ -106,19 +107,21 @@ class Processing:
         if env._items is not None:
             env._items.needed = self._missing
         has_slot = len(self._window.workers) < env.max_num_workers
-        is_fruitless = self._fruitless >= FRUITLESS_GROUPS_IN_A_ROW
-        is_over = is_fruitless or env._servers.gave_up.is_set()
+        gives_no_row = self._groups_without_row >= MAX_GROUPS_WITHOUT_ROW
+        is_over = gives_no_row or env._servers.gave_up.is_set()
         return self._missing > 0 and has_slot and not is_over
 
     async def _write_group(self, group: Group) -> None:
         group.is_for_trainer = False
         await self._run.work_on(group)
         if Ending.WRITTEN in group.endings:
-            self._fruitless = 0
+            self._groups_without_row = 0
             self._env.curr_step += 1
             self._progress.advance()
             await self._env.wandb_log()
             return
-        self._fruitless += 1
-        if self._fruitless == FRUITLESS_GROUPS_IN_A_ROW:
-            logger.error("%d groups in a row gave no row: ending", self._fruitless)
+        self._groups_without_row += 1
+        if self._groups_without_row == MAX_GROUPS_WITHOUT_ROW:
+            logger.error(
+                "%d groups in a row gave no row: ending", self._groups_without_row
+            )

@@ -56,7 +56,7 @@ def list_models(server: Any, give_up_s: float, *, is_needed: bool) -> dict[str, 
         Each model with the name of its tokenizer; {} if the server lists none.
 
     Raises:
-        RunError: The server does not answer, or is no inference server.
+        RunError: The server does not answer, or is not an inference server.
         SettingError: The server refuses the request because of a setting.
     """
     if server.base_url == SIMULATED:

@@ -22,7 +22,7 @@ from rg_env.workers.worker_pool import WorkerPool
 
 
 class Reporting(BaseEnv):
-    """The hooks of W&B."""
+    """Reports the metrics of a run to W&B and to its metrics file."""
 
     metrics: Metrics
     eval_metrics: list[tuple[str, float]]

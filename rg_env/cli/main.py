@@ -197,7 +197,9 @@ class Number(click.FloatRange):
     def convert(self, value: Any, *where: Any) -> float:
         """Return a text as a number."""
         number: float = super().convert(value, *where)
-        return self.fail("nan is no number", *where) if math.isnan(number) else number
+        return (
+            self.fail("nan is not a number", *where) if math.isnan(number) else number
+        )
 
 
 # -- options ---------------------------------------------------------------------------

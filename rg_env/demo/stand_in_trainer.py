@@ -1,6 +1,6 @@
 """A stand-in for a trainer: takes batches from the Atropos API and trains nothing.
 
-It checks every group as strictly as the strictest known trainer, and counts the groups.
+It checks every group by the strictest rules of known trainers, and counts the groups.
 Its step is the number of batches that it took. The API's step is ahead of it, because
 the API makes all possible batches at once.
 """
@@ -53,7 +53,7 @@ class TrainerConfig:
     num_steps: int
     step_time_s: float = 0.0
     give_up_s: float = 30.0  # the longest outage of the API
-    longest_wait_s: float = MAX_WAIT_S  # between two requests for a batch
+    max_wait_s: float = MAX_WAIT_S  # between two requests for a batch
     checked_groups: int | None = None  # number per batch, None for all
     checkpoint_dir: str = ""
     save_checkpoint_interval: int = 0
@@ -172,7 +172,7 @@ class StandInTrainer:
             if reply.get("status") == "error":
                 await self._register(session)
             await asyncio.sleep(wait_s)
-            wait_s = min(self._config.longest_wait_s, wait_s * 1.5)
+            wait_s = min(self._config.max_wait_s, wait_s * 1.5)
 
     async def _request(
         self, session: aiohttp.ClientSession, method: str, path: str, values: Any = None

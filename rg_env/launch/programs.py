@@ -230,8 +230,9 @@ class Plan:
             )
         if config.batch_size % config.group_size:
             raise SettingError(
-                f"env.batch_size: {config.batch_size} is no multiple of env.group_size"
-                f" {config.group_size}, so the API would never make a batch"
+                f"env.batch_size: {config.batch_size} is not a multiple of"
+                f" env.group_size {config.group_size}, so the API would never make a"
+                " batch"
             )
         self._check_programs()
 
@@ -252,7 +253,7 @@ class Plan:
                 " model that the training begins with"
             )
         if not self.python.is_file():
-            raise SettingError(f"launch.python: {self.python} is no file")
+            raise SettingError(f"launch.python: {self.python} is not a file")
         if self.starts_server and not self.python.with_name("vllm").is_file():
             raise SettingError(
                 f"launch.python: {self.python} has no vLLM; name the Python of an"

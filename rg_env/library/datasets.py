@@ -292,4 +292,4 @@ def dataset_from_config(class_path: str, config: bytes) -> tuple[str, Any]:
             loaded = pickle.loads(config)  # noqa: S301 - made by the pool's owner
             return task, dataset_cls(loaded)
     class_name = class_path.replace(":", ".")
-    raise SettingError(f"dataset_obj: {class_name} is no registered task")
+    raise SettingError(f"dataset_obj: {class_name} is not a registered task")

@@ -166,7 +166,7 @@ def _class_modules(factory: Any) -> Iterator[str]:
     foreign = {PACKAGE, *sys.stdlib_module_names}
     for task in OWN_TASKS:
         for cls in (*factory.DATASETS[task], factory.CURRICULA.get(task)):
-            # The module of a class that `type` made is Python's `abc`.
+            # A dataset class that `type` made has the module `abc` of its base.
             if cls and cls.__module__.partition(".")[0] not in foreign:
                 yield cls.__module__
 

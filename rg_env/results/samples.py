@@ -21,9 +21,9 @@ SCORES = ("saved", "library", "fixes", "ours")
 corrected scorer, and of the corrected scorer with normalization."""
 
 NOT_USED = "not_used"
-"""Outcome of an item that is not sampled, as its reference answer is incorrect."""
+"""Outcome of an evaluation item that is not used; `reason` says why."""
 
-UNANSWERED = FORMAT_FAILURES | {"empty_answer"}
+NO_ANSWER = FORMAT_FAILURES | {"empty_answer"}
 """Outcomes of completions without an answer."""
 
 TRUNCATED = "length"
@@ -62,7 +62,7 @@ class Sample:
     @property
     def is_answered(self) -> bool:
         """Whether the completion contains an answer, right or wrong."""
-        return self.score is not None and self.outcome not in UNANSWERED
+        return self.score is not None and self.outcome not in NO_ANSWER
 
 
 def grouped(
@@ -96,7 +96,7 @@ def pick(row: Row, names: Iterable[str]) -> dict[str, Any]:
 
 
 def finite(value: Any) -> float | None:
-    """Return a number; None for all else, and for what is too large for a float."""
+    """Return a number; None for all else, and for numbers from 1e300 on."""
     is_finite = type(value) in (int, float) and -1e300 < value < 1e300
     return value if is_finite else None
 

@@ -152,7 +152,7 @@ def tagged(answer: str) -> str:
 
 
 def as_unit(value: Any) -> float:
-    """Return a scorer's result as a number in [0, 1]; 0 if it is no finite number.
+    """Return a scorer's result as a number in [0, 1]; 0 if it is not a finite number.
 
     Example:
         >>> [as_unit(value) for value in (1.5, "0.5", None, float("nan"))]

@@ -42,7 +42,7 @@ VERSION = 2
 MIN_SAVE_INTERVAL_S = 10.0  # if the trainer names no interval
 
 INVALID_STATE = (AttributeError, KeyError, OSError, TypeError, ValueError)
-"""Errors of reading a file that is no checkpoint, or has an invalid state."""
+"""Errors of reading a file that is not a checkpoint, or has an invalid state."""
 
 
 class BadCheckpointError(SettingError):

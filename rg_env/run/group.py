@@ -41,7 +41,7 @@ class Ending(str, enum.Enum):
 
 
 DELIVERED = frozenset({Ending.SENT, Ending.WRITTEN, Ending.UNSENT})
-"""Endings of rollouts that reached the trainer or the disk."""
+"""Endings of rollouts that reached the trainer or the disk, as unsent ones do."""
 
 
 class _LedgerState(msgspec.Struct):
@@ -57,13 +57,13 @@ class Ledger:
 
     def __init__(self) -> None:
         self.queried = 0
-        self.outcomes: Counter[str] = Counter()
+        self.endings: Counter[str] = Counter()
         self.on_change: Callable[[dict[str, Any]], object] = lambda ledger: None
 
     @property
     def in_flight(self) -> int:
         """Number of queried rollouts that have not ended."""
-        return self.queried - self.outcomes.total()
+        return self.queried - self.endings.total()
 
     def query(self, rollouts: int) -> None:
         """Count rollouts that are being queried."""
@@ -74,26 +74,26 @@ class Ledger:
     def settle(self, ending: Ending, rollouts: int) -> None:
         """Count queried rollouts that have ended."""
         if rollouts:
-            self.outcomes[ending.value] += rollouts
+            self.endings[ending.value] += rollouts
             self.notify()
 
     def notify(self) -> None:
         """Call `on_change`."""
-        self.on_change({"queried": self.queried, "outcomes": dict(self.outcomes)})
+        self.on_change({"queried": self.queried, "outcomes": dict(self.endings)})
 
     def __str__(self) -> str:  # the line of the log
-        outcomes = ", ".join(f"{n} {word}" for word, n in self.outcomes.most_common())
-        return f"{self.queried} rollouts queried ({outcomes or 'none back yet'})"
+        endings = ", ".join(f"{n} {word}" for word, n in self.endings.most_common())
+        return f"{self.queried} rollouts queried ({endings or 'none back yet'})"
 
     def state_dict(self) -> dict[str, Any]:
         """Return the ledger as plain values, without rollouts in flight."""
-        return {"queried": self.outcomes.total(), "outcomes": dict(self.outcomes)}
+        return {"queried": self.endings.total(), "outcomes": dict(self.endings)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state; an invalid one raises ValueError, with no change."""
         new = msgspec.convert(state, _LedgerState)
         self.queried = new.queried
-        self.outcomes = Counter(new.outcomes)
+        self.endings = Counter(new.outcomes)
         self.notify()
 
 
@@ -123,7 +123,7 @@ class Group:
     Attributes:
         item: (messages, entry, dataset), or the item of a subclass.
         ledger: Counts its rollouts too.
-        tries: How many groups of this item were lost before.
+        tries: How many groups of this item were lost so far.
         first_index: Index of its first completion among all completions of its item.
         source_info: Facts that its source passes on to the sinks.
         completions: A dict for each completion, as the hook `score` takes it, shape

@@ -34,7 +34,7 @@ ITEM_TRIES = 5
 ERROR_PAUSE_S = 1.0
 
 
-class Lost(Exception):  # noqa: N818 - it is no error of the run
+class Lost(Exception):  # noqa: N818 - it is not an error of the run
     """A group ends before its sinks have taken it, and its item is sampled again.
 
     Args:

@@ -183,7 +183,7 @@ class Metrics(_Counters):
         metrics = self._since_log(self.alarms.counts)
         metrics["train/rollouts_scored"] = self.outcomes.total()
         metrics["ledger/rollouts_queried"] = self.ledger.queried
-        metrics |= {f"ledger/{word}": n for word, n in self.ledger.outcomes.items()}
+        metrics |= {f"ledger/{word}": n for word, n in self.ledger.endings.items()}
         return metrics | {f"events/{name}": n for name, n in self.events.items()}
 
     async def log_summary(self) -> None:

@@ -36,7 +36,7 @@ class AdaptiveWeights:
     Example:
         >>> weights = AdaptiveWeights(floor=0.1)
         >>> weights.record("gcd", has_variance=False)
-        >>> weights.weight_of("gcd")
+        >>> weights.factor_of("gcd")
         0.55
     """
 
@@ -49,7 +49,7 @@ class AdaptiveWeights:
         before = self._estimates.get(task, 1.0)
         self._estimates[task] = MEMORY * before + (1 - MEMORY) * has_variance
 
-    def weight_of(self, task: str) -> float:
+    def factor_of(self, task: str) -> float:
         """Return the factor of a task, in [floor, 1]; 1 before its first group."""
         return self._floor + (1 - self._floor) * self._estimates.get(task, 1.0)
 

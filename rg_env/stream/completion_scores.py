@@ -115,7 +115,7 @@ def score(
     Raises:
         LibraryError: reasoning-gym cannot be used.
         SettingError: A module of a user's own tasks cannot be used.
-        TypeError: The completions are no sequence of texts.
+        TypeError: The completions are not a sequence of texts.
 
     Example:
         >>> item = Item("gcd", seed=7)

@@ -8,9 +8,9 @@ A task gets harder while it is too easy, and easier while it is too hard:
 - Within `BAND` of the target nothing moves. Otherwise the level moves by `STEP`, or by
   `FAST_STEP` if results are stable and the level is clearly too easy or too hard. Both
   are multiplied by the stability: 1 - standard deviation of the counted means, at least
-  `MIN_FACTOR`.
-- Once the level of a task has changed direction, its steps are at most `GAIN` times the
-  distance from the target.
+  `MIN_STABILITY`.
+- Once results have asked for a step against the one before it, the steps of the task
+  are at most `GAIN` times the distance from the target.
 
 docs/measurements.md has the results of simulated learners with it.
 """
@@ -37,8 +37,8 @@ BAND = 0.05  # largest distance from the target at which the level stays
 MIN_GROUPS = 3
 STEP = 0.05
 FAST_STEP = 0.1
-MIN_FACTOR = 0.5
-STABLE_FACTOR = 0.8
+MIN_STABILITY = 0.5
+STABLE = 0.8
 EASY = 0.9
 HARD = 0.3
 MIDDLE = 0.5
@@ -124,7 +124,7 @@ class LevelChange:
 
 class _TaskState(msgspec.Struct):
     level: Share
-    direction: Literal[-1, 0, 1] = 0  # of the last step
+    direction: Literal[-1, 0, 1] = 0  # of the last step, which a bound may have stopped
     turned: bool = False  # whether a step has gone against the one before it
     # Number of groups before the level was set; None until the next group comes.
     counted_from: Count | None = 0
@@ -136,11 +136,11 @@ class _CurriculumState(msgspec.Struct):
 
 def _step_size(state: _TaskState, accuracy: float, means: Sequence[float]) -> float:
     """Return the size of a step in the direction of the state, before any turn."""
-    factor = max(MIN_FACTOR, 1 - statistics.stdev(means))
+    stability = max(MIN_STABILITY, 1 - statistics.stdev(means))
     is_too_easy = state.direction > 0 and accuracy > EASY and state.level < MIDDLE
     is_too_hard = state.direction < 0 and accuracy < HARD and state.level > MIDDLE
-    is_far = (is_too_easy or is_too_hard) and factor > STABLE_FACTOR
-    return factor * (FAST_STEP if is_far else STEP)
+    is_clear = (is_too_easy or is_too_hard) and stability > STABLE
+    return stability * (FAST_STEP if is_clear else STEP)
 
 
 class Curriculum(MutableMapping[str, float]):
@@ -348,7 +348,7 @@ class Feedback:
                 "history_length": length,
                 "adjustable": length >= MIN_GROUPS,
                 "groups_with_variance": with_variance / max(1, groups),
-                "adaptive_weight": adaptive.weight_of(task),
+                "adaptive_weight": adaptive.factor_of(task),
             }
         return details
 

@@ -90,7 +90,7 @@ class Stream:
     def _weight_of(self, choice: TaskChoice) -> float:
         if self._adaptive is None:
             return choice.weight
-        return choice.weight * self._adaptive.weight_of(choice.task)
+        return choice.weight * self._adaptive.factor_of(choice.task)
 
     def build_draw(self, position: int, choice_index: int, level: float | None) -> Draw:
         """Return the draw with a known choice and level."""

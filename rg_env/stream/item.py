@@ -255,7 +255,7 @@ class Item:
             SettingError: A module cannot be one.
         """
         if not isinstance(text, (str, bytes)):
-            raise ValueError(f"this is no item: {unexpected(text, 'its JSON')}")
+            raise ValueError(f"this is not an item: {unexpected(text, 'its JSON')}")
         return _from_json(text, own_modules(task_modules))
 
 
@@ -264,7 +264,7 @@ def _from_json(text: str | bytes, task_modules: tuple[str, ...]) -> Item:
     try:
         saved = msgspec.json.decode(text, type=_ItemJson)
     except ValueError as error:
-        raise ValueError(f"this is no item: {error}") from error
+        raise ValueError(f"this is not an item: {error}") from error
     fields = msgspec.structs.asdict(saved)
     rules = ScoringRules(partial_credit=fields.pop("partial_credit"))
     return Item(**fields, task_modules=task_modules, rules=rules)

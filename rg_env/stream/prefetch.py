@@ -148,7 +148,7 @@ class PrefetchedItems:
             loaded = msgspec.convert(state, _State)
             outstanding = [self.stream.build_draw(*row) for row in loaded.outstanding]
         except (IndexError, ValueError) as error:
-            raise ValueError(f"this is no state of items: {error!r}") from error
+            raise ValueError(f"this is not a state of items: {error!r}") from error
         self._go_to(loaded.drawn, outstanding)
 
     # -- making ------------------------------------------------------------------------

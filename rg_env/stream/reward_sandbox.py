@@ -5,7 +5,7 @@ a worker of its own, so nothing of a call is left for the next one. A missing sc
 None, never 0, and counted by its cause:
 
     timeout      the call used up its CPU time
-    died         it ended two workers
+    died         it ended its worker, and then another one
     raised       it raised an error, or returned no plain data
     no_number    it returned no finite number, or not one for each completion
     lost         it waited too long, or no worker could be started
@@ -42,7 +42,7 @@ CAUSES = {
     "WorkerDiedError": "died",
     "JobError": "raised",
 }
-# Arguments of TRL that are no values, and are not handed on.
+# Arguments of TRL that cannot be sent to a worker.
 DROPPED_ARGUMENTS = {"trainer_state", "log_extra", "log_metric", "environments"}
 MAX_REPLY_BYTES = 2**18  # takes at most 60 ms to read
 _scorer: Any = None  # in a fork server and its workers
@@ -94,7 +94,7 @@ def _name_of(scorer: Any) -> str:
         found = None
     if found is not scorer or module == "__main__":
         raise SettingError(
-            f"{shown(scorer)} is no function at the top of a module that workers can"
+            f"{shown(scorer)} is not a function at the top of a module that workers can"
             " import; move it into a .py file",
             "guard",
         )
@@ -169,7 +169,7 @@ class guard:  # noqa: N801 - it is used as a function
         try:
             self._pool.call(abs, 0, deadline_s=cpu_seconds, options=self._options)
         except PreloadError as error:
-            reason = f"{shown(name)} is no scorer, {error}"
+            reason = f"{shown(name)} is not a scorer, {error}"
             raise SettingError(reason, "guard") from RuntimeError(error.detail)
 
     def __repr__(self) -> str:

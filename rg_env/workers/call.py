@@ -12,7 +12,7 @@
 
 DeadlineExceededError, WorkerDiedError and JobError are caused by the job, the others by
 the machine. A caller that scores model text may count the first two against the text,
-never the others. KilledError and NotStartedError are no PoolErrors: the pool catches
+never the others. KilledError and NotStartedError are not PoolErrors: the pool catches
 them and tries the call again.
 
 A deadline is CPU time, read from the kernel's clock of the worker process. So a job has
@@ -266,7 +266,7 @@ class Worker:
         if reply.kind is Frame.ENDED:
             raise WorkerDiedError(f"the worker {reply.text}")
         if reply.call_id != call_id or reply.kind not in (Frame.RESULT, Frame.FAILURE):
-            raise WorkerDiedError("the worker sent a frame that is no reply")
+            raise WorkerDiedError("the worker sent a frame that is not a reply")
         return reply
 
     def _start(self, call: Call, call_id: int) -> Message:

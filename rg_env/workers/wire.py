@@ -81,7 +81,7 @@ class Message(NamedTuple):
 
 
 class NoFrameError(EOFError):
-    """The other side sent bytes that are no frame, or too long a frame."""
+    """The other side sent bytes that are not a frame, or too long a frame."""
 
 
 class Channel:

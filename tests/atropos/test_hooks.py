@@ -74,7 +74,7 @@ def worked_on(query=answered, score=NO_VARIANCE, cls=ReasoningGymEnv):
             env._send_scored_data_to_api = giving(None)
             await with_hooks(env).work_on(Group(ITEM, env.ledger))
             assert env.ledger.in_flight == 0 and env.ledger.queried == SIZE
-            return dict(env.ledger.outcomes), items_left(env)
+            return dict(env.ledger.endings), items_left(env)
 
     return asyncio.run(run())
 
@@ -134,7 +134,7 @@ async def test_hooks_that_are_called_from_elsewhere_work_on_a_group_of_their_own
         env._send_scored_data_to_api = giving(None)
         env.ledger.query(SIZE)
         await env.handle_send_to_api(group())
-        assert env.ledger.outcomes == {"unanswered": SIZE, "sent": SIZE}
+        assert env.ledger.endings == {"unanswered": SIZE, "sent": SIZE}
         assert env.ledger.in_flight == 0
 
 
@@ -150,7 +150,7 @@ async def test_a_hook_that_queries_twice_at_once_has_each_rollout_counted_once()
         env._send_scored_data_to_api = giving(None)
         await with_hooks(env).work_on(Group(ITEM, env.ledger))
         assert env.ledger.queried == 2 * SIZE
-        assert env.ledger.outcomes == {"unanswered": SIZE, "sent": SIZE}
+        assert env.ledger.endings == {"unanswered": SIZE, "sent": SIZE}
 
 
 async def test_an_outage_costs_an_item_no_try():

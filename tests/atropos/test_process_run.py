@@ -64,7 +64,7 @@ def test_it_writes_as_many_rows_as_asked_for_several_at_a_time():
 
 
 def test_it_gives_up_after_many_groups_without_a_row(monkeypatch, logged):
-    monkeypatch.setattr("rg_env.atropos.process_run.FRUITLESS_GROUPS_IN_A_ROW", 5)
+    monkeypatch.setattr("rg_env.atropos.process_run.MAX_GROUPS_WITHOUT_ROW", 5)
     assert written(Parts(fruitless=range(20)), 4) == 0
     assert "5 groups in a row gave no row" in logged.text
     assert "only 0 of 4 groups were written" in logged.text

@@ -71,7 +71,7 @@ async def test_a_group_arrives_once_if_it_or_its_reply_did_not_get_through(
     monkeypatch.setitem(ApiSession.request.__kwdefaults__, "timeout_s", within_s)
     env, got = await sent_through(api, listed(fault, fault))
     assert [g["tokens"] for g in got] == [group()["tokens"]]
-    assert env.ledger.outcomes == {"sent": SIZE}
+    assert env.ledger.endings == {"sent": SIZE}
 
 
 async def test_groups_that_are_sent_at_once_arrive_once_each(api):
@@ -91,7 +91,7 @@ async def test_a_group_that_is_refused_again_and_again_is_on_disk_and_counted(
 ):
     monkeypatch.setattr(delivery, "SEND_TRIES_IF_FAULTY", 3)
     env, got = await sent_through(api, always(fault), data_dumps_dir=str(tmp_path))
-    assert got == [] and env.ledger.outcomes == {"unsent": SIZE}
+    assert got == [] and env.ledger.endings == {"unsent": SIZE}
     (line,) = unsent_in(tmp_path)
     assert line["tokens"] == group()["tokens"] and line["item_id"] == "gcd"
     assert f"status {fault[-3:]}" in line["unsent_because"]
@@ -109,7 +109,7 @@ async def test_a_group_that_reaches_no_api_by_the_end_is_on_disk_and_counted(
         await asyncio.wait([sending])
     (line,) = unsent_in(tmp_path)
     assert line["tokens"] == group()["tokens"] and line["unsent_because"]
-    assert env.ledger.outcomes == {"unsent": SIZE}
+    assert env.ledger.endings == {"unsent": SIZE}
 
 
 # -- hooks and disks that fail ---------------------------------------------------------
@@ -128,7 +128,7 @@ async def test_rows_for_wandb_that_fail_cost_no_group(api):
         with pytest.raises(EndsError):
             await env.handle_send_to_api(group())
         got = api.batches()
-        outcomes = dict(env.ledger.outcomes)
+        outcomes = dict(env.ledger.endings)
     assert len(got) == 1 and outcomes == {"sent": SIZE}
 
 

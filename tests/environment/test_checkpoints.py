@@ -85,7 +85,7 @@ async def test_rollouts_in_flight_at_a_kill_are_counted_when_it_goes_on(tmp_path
         env._checkpoints.release()  # as a kill does
     async with ready_env() as env:
         checkpointed(env, tmp_path, 4).load_checkpoint()
-        assert env.ledger.outcomes == {"sent": 1, "killed": 2}
+        assert env.ledger.endings == {"sent": 1, "killed": 2}
 
 
 # -- in a run, against the real API ----------------------------------------------------
@@ -175,5 +175,5 @@ async def test_a_disk_that_refuses_a_checkpoint_does_not_end_the_run(
 ):
     (tmp_path / "file").write_text("")
     env = await served_from(api_url, tmp_path / "file")
-    assert env.ledger.outcomes["sent"] >= 3 * 16
+    assert env.ledger.endings["sent"] >= 3 * 16
     assert "is not saved" in logged.text

@@ -51,7 +51,9 @@ def test_interrupted_it_is_continued_with_the_items_of_the_rows_that_are_missing
     there = len(rows())
     assert 1 < there < GROUPS and not (tmp_path / "rows_report").exists()
     assert f"report {path}" in logged.text
-    assert f"only {there} of {GROUPS} groups were written; the same c" in logged.text
+    assert (
+        f"only {there} of {GROUPS} groups were written; run the same c" in logged.text
+    )
     left = b"".join([rows()[0], *rows()[2:]])
     path.write_bytes(left + b'{"task": "gcd", "tor')  # as a kill leaves it
     asked = completions_of(monkeypatch)

@@ -170,8 +170,8 @@ def test_serve_works_with_every_hook_extended(served):
     assert OF_SERVE - {call.hook for call in env.calls} == set()
     assert (counts.groups, counts.invalid_groups, counts.faults) == (4 * STEPS, 0, {})
     assert env.exit_status == 0
-    assert env.ledger.queried == sum(env.ledger.outcomes.values())
-    assert set(env.ledger.outcomes) <= {"sent", "zero_variance", "cancelled"}
+    assert env.ledger.queried == sum(env.ledger.endings.values())
+    assert set(env.ledger.endings) <= {"sent", "zero_variance", "cancelled"}
     check_what_is_handed_on(env)
 
 
@@ -189,7 +189,7 @@ async def test_process_works_with_every_hook_extended(tmp_path):
     env, rows = await processed(tmp_path, GROUPS, cls=Extended)
     assert OF_PROCESS - {call.hook for call in env.calls} == set()
     assert len(rows) == GROUPS
-    assert env.ledger.outcomes["written"] == 4 * GROUPS
+    assert env.ledger.endings["written"] == 4 * GROUPS
     assert len(env.calls_of("wandb_log")) == GROUPS
     check_what_is_handed_on(env)
     for call in env.calls_of("handle_send_to_api"):
@@ -289,8 +289,8 @@ async def test_an_item_that_a_hook_evaluates_is_not_counted_in_the_run(tmp_path)
     env, _ = await processed(
         tmp_path, GROUPS, cls=with_own(postprocess_histories=evaluates)
     )
-    assert env.ledger.outcomes["written"] == 4 * GROUPS
-    assert env.ledger.queried == env.ledger.outcomes.total() == 4 * env.metrics.groups
+    assert env.ledger.endings["written"] == 4 * GROUPS
+    assert env.ledger.queried == env.ledger.endings.total() == 4 * env.metrics.groups
 
 
 async def test_items_that_a_subclass_assigns_are_those_that_are_evaluated(tmp_path):

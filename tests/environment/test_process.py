@@ -50,7 +50,7 @@ async def test_a_disk_that_takes_no_row_ends_it_with_a_sentence(tmp_path, monkey
     sentence = r"env\.data_path_to_save_groups: .*rows\.jsonl: .*No space left"
     with pytest.raises(RunError, match=sentence):
         await env.process_manager()
-    assert env.ledger.outcomes["written"] == 0 and env.ledger.in_flight == 0
+    assert env.ledger.endings["written"] == 0 and env.ledger.in_flight == 0
 
 
 # -- bad bytes -------------------------------------------------------------------------

@@ -80,7 +80,7 @@ async def test_a_run_logs_its_documented_numbers_and_is_finished(
     steps = [line["step"] for line in found]
     assert steps == sorted(steps)
     assert counts.invalid_groups == 0
-    assert env.ledger.outcomes["discarded"] == 0
+    assert env.ledger.endings["discarded"] == 0
     assert wandb.run is None
     assert list(offline.rglob("run-*.wandb"))
 

@@ -75,10 +75,10 @@ def test_serve_gets_the_explicit_settings_and_the_urls(tmp_path):
 REFUSED = """
 numbers: {batch_size: -1}       | env.batch_size
 numbers: {total_steps: -1}      | env.total_steps
-numbers: {batch_size: 60}       | env.batch_size: 60 is no multiple
+numbers: {batch_size: 60}       | env.batch_size: 60 is not a multiple
 openai: {base_url: simulated}   | openai.base_url: .* simulated
 model: null                     | launch.model
-python: /no/such/python         | launch.python: /no/such/python is no file
+python: /no/such/python         | launch.python: /no/such/python is not a file
 """
 """A setting of a plan, and what the sentence says."""
 

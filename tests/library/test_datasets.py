@@ -121,7 +121,7 @@ def test_a_dataset_of_the_library_is_built_again_from_its_class_and_config(facto
     )
     assert (task, type(ours)) == ("gcd", cls)
     assert ours[0] == theirs[0]
-    with pytest.raises(SettingError, match=r"builtins\.dict is no registered task"):
+    with pytest.raises(SettingError, match=r"builtins\.dict is not a registered task"):
         datasets.dataset_from_config("builtins:dict", b"")
 
 

@@ -68,14 +68,14 @@ def test_a_group_is_kept_for_one_rollout_above_the_threshold(scores, threshold, 
 # -- the ledger ------------------------------------------------------------------------
 
 
-def test_a_continued_ledger_has_its_outcomes_and_no_rollouts_in_flight():
+def test_a_continued_ledger_has_its_endings_and_no_rollouts_in_flight():
     ledger = Ledger()
     again = Ledger()
     for before in (ledger, again):
         before.query(8)
         before.settle(Ending.SENT, 5)
     again.load_state_dict(json.loads(json.dumps(ledger.state_dict())))
-    assert (again.queried, again.outcomes, again.in_flight) == (5, {"sent": 5}, 0)
+    assert (again.queried, again.endings, again.in_flight) == (5, {"sent": 5}, 0)
 
 
 @pytest.mark.parametrize(
@@ -85,4 +85,4 @@ def test_a_broken_ledger_is_refused_and_changes_nothing(state):
     ledger = Ledger()
     with pytest.raises(ValueError, match=r"Expected|missing"):
         ledger.load_state_dict(state)
-    assert (ledger.queried, ledger.outcomes) == (0, {})
+    assert (ledger.queried, ledger.endings) == (0, {})

@@ -83,7 +83,7 @@ async def worked_through(run):
 
 def outcomes(run):
     assert run.ledger.in_flight == 0
-    return dict(run.ledger.outcomes)
+    return dict(run.ledger.endings)
 
 
 LOST = Lost(Ending.UNANSWERED, "no server")

@@ -207,7 +207,7 @@ def test_a_group_without_variance_lowers_its_weight_and_moves_no_level_that_is_c
     taken = [followed.take("gcd", 1.0, START_LEVEL, False) for _ in range(MIN_GROUPS)]
     assert taken == [None] * MIN_GROUPS
     assert followed.progress.group_counts == {"gcd": MIN_GROUPS}
-    assert followed.adaptive.weight_of("gcd") < followed.adaptive.weight_of("maze")
+    assert followed.adaptive.factor_of("gcd") < followed.adaptive.factor_of("maze")
     assert followed.has_effect and not feedback().has_effect
 
 
@@ -224,10 +224,10 @@ def weights(*signals, floor=0.05):
 
 
 def test_a_task_without_variance_comes_down_to_the_floor_and_back_after_one_group():
-    assert weights().weight_of("gcd") == 1.0
-    assert weights(*[False] * 40).weight_of("gcd") == pytest.approx(0.05)
-    assert weights(*[False] * 40, True).weight_of("gcd") == pytest.approx(0.525)
-    assert weights(False).weight_of("lcm") == 1.0
+    assert weights().factor_of("gcd") == 1.0
+    assert weights(*[False] * 40).factor_of("gcd") == pytest.approx(0.05)
+    assert weights(*[False] * 40, True).factor_of("gcd") == pytest.approx(0.525)
+    assert weights(False).factor_of("lcm") == 1.0
 
 
 @pytest.mark.slow

@@ -295,7 +295,7 @@ def test_an_item_from_json_is_the_same_one():
     "text", ["", "[]", "{}", '{"task":"gcd","params":{},"seed":-1}', {"task": "gcd"}]
 )
 def test_what_is_no_item_is_refused(text):
-    with pytest.raises(ValueError, match="no item"):
+    with pytest.raises(ValueError, match="not an item"):
         Item.from_json(text)
 
 

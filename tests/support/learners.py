@@ -122,7 +122,7 @@ def run_training(is_adaptive):
     pending = deque()
     zero_variance = 0
     for number in range(GROUPS):
-        drawn = [weights.weight_of(task) for task in tasks] if is_adaptive else None
+        drawn = [weights.factor_of(task) for task in tasks] if is_adaptive else None
         (task,) = rng.choices(tasks, drawn)
         skill = -3.5 + 7 * number / GROUPS
         chance = logistic(STEEPNESS * (skill - difficulty[task]))

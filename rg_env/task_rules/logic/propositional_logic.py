@@ -1,9 +1,9 @@
 """propositional_logic: scores a conclusion only if it takes an inference.
 
-The library gives 1.0 to any formula that follows from the premises and is no tautology:
-to a disjunction of two letters in 84 of 100 items, to the premises joined by ∧ in all,
-and to everything if the premises contradict each other, as in 26 of 100. It gives 0.25
-to a single letter, even if that takes an inference.
+The library gives 1.0 to any formula that follows from the premises and is not a
+tautology: to a disjunction of two letters in 84 of 100 items, to the premises joined by
+∧ in all, and to everything if the premises contradict each other, as in 26 of 100. It
+gives 0.25 to a single letter, even if that takes an inference.
 
 Here a conclusion scores 1.0 if it follows and takes an inference, and 0 otherwise. The
 conclusion and the premises are written as clauses, each a disjunction of letters and

@@ -97,7 +97,7 @@ def _read_statement(text: str) -> _Statement:
         )
     match = _STATEMENT.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no categorical statement")
+        raise ValueError(f"{text!r} is not a categorical statement")
     quantifier, subject, negation, predicate = match.groups()
     is_about_both = quantifier == "No" or (quantifier == "Some" and not negation)
     return _Statement(quantifier != "Some", (subject, predicate), is_about_both)

@@ -228,7 +228,7 @@ class _ExpressionReader:
 
 
 def why_not_expression(text: str, bounds: ExpressionBounds) -> str | None:
-    """Return why a text is no expression within the bounds, None if it is one."""
+    """Return why a text is not an expression within the bounds, None if it is one."""
     if len(text) > bounds.max_chars:
         return f"longer than {bounds.max_chars} characters"
     try:

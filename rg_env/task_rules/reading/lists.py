@@ -115,7 +115,7 @@ def list_notation(
 #   3 4     3, 4     | 3 | 4 |      [3, 4]]      [3 4]]
 #
 # are the same grid. All rows must have the same number of cells, and every cell must
-# match the task's pattern; otherwise the text is no grid.
+# match the task's pattern; otherwise the text is not a grid.
 
 Cells = list[list[str]]
 _BRACKETS = re.compile(r"\[?\s*(?:\[[^\[\]]*\][\s,;]*)+\]?")
@@ -129,7 +129,7 @@ def _cells(line: str) -> list[str]:
 
 
 def read_grid(text: str, cell: re.Pattern[str]) -> Cells | None:
-    """Parse the rows of a grid; None if the text is no grid.
+    """Parse the rows of a grid; None if the text is not a grid.
 
     Example:
         >>> read_grid("| 1 | 2 |", INTEGER_CELL)

@@ -2,8 +2,9 @@
 
 If a question asks for JSON, language models also write Python: single quotes, `True`,
 tuples, a comma behind the last element, numbers as keys. This parser accepts all of
-these. Anything else (a set, a call, a comment, the same name twice in one object, a
-second value) is an error.
+these, and typographic quotes; round brackets count as square ones, so `(1]` is `[1]`.
+Anything else (a set, a call, a comment, the same name twice in one object, a second
+value) is an error.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def _json_pieces(text: str) -> Iterator[str]:
     while end < len(text):
         match = _TOKEN.match(text, end)
         if match is None:
-            raise ValueError("a sign that stands in no value")
+            raise ValueError("an unexpected character")
         end = match.end()
         kind = str(match.lastgroup)
         piece = match[kind]
@@ -54,7 +55,7 @@ def _json_pieces(text: str) -> Iterator[str]:
             piece = _as_json_string(piece)
         elif kind == "name":
             if piece not in _NAMES:
-                raise ValueError("a name that is no value")
+                raise ValueError("an unknown word")
             piece = _NAMES[piece]
         yield _BRACKETS.get(piece, piece)
 
@@ -110,7 +111,7 @@ def as_json(answer: str, entry: Entry) -> str:
 
 def refuse_constant(name: str) -> str:
     """Refuse `NaN` and its like, as `parse_constant` of JSON."""
-    raise ValueError(f"{name} is no value of JSON")
+    raise ValueError(f"{name} is not a value of JSON")
 
 
 def _read_as_written(text: str) -> Any:
