@@ -40,7 +40,7 @@ _begin(is_program=__name__ == "__main__")
 import asyncio
 import logging
 import sys
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from functools import partial
 from importlib import metadata
 from typing import Any
@@ -145,6 +145,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
     process_mode = False
     screen: ScreenRun | None = None  # only in `screen`
     server_cls: Any
+    _protected_names: Collection[str] = ()  # not set from a checkpoint
 
     exit_status = view("_lifetime.exit_status")
     env_id = view("_session.env_id")
@@ -188,8 +189,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         if not has_tokenizer:
             self.config.tokenizer_name = start_checks.NO_TOKENIZER
         self._build_collaborators(servers[0])
-        names = {*dir(ReasoningGymEnv), *vars(self)}
-        self._protected_names = names - names_of_subclass
+        self._protected_names = {*dir(ReasoningGymEnv), *vars(self)} - names_of_subclass
 
     def _build_collaborators(self, server: APIServerConfig) -> None:
         """Build the objects that the environment works with, in order of dependency."""
@@ -366,8 +366,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         await self._set_up_without_trainer()
         if self.screen is not None:
             self.n_groups_to_process = self.screen.begin(self._prepared_items().stream)
-        run = with_hooks(self)
-        await Processing(self, run, kind).write()
+        await Processing(self, with_hooks(self), kind).write()
 
     async def _run_evaluate(self) -> None:
         """`evaluate`: one evaluation."""
@@ -378,7 +377,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         await self._set_up_without_trainer()
         await self._evaluation.make_items()  # before a hook of a subclass reads them
         await self.evaluate()
-        if (folder := self._evaluation.folder) is not None:
+        if folder := self._evaluation.folder:
             self._dumps.set_metrics_path(folder / METRICS)
         await self.wandb_log({})
 

@@ -6,11 +6,14 @@ no more batches. Therefore every environment checks the API's queue every
 the waiting groups would fill the part of a batch that is not allotted. Then
 
 - an environment without a group in the queue registers again;
-- if another one had none at `CHECKS_BEFORE_END` checks, its registration is ended.
+- if another one had none at `CHECKS_BEFORE_END` checks in a row, its registration is
+  ended.
 
-A live environment registers again before that, or at its next check, which is late by
-then; no group leaves the queue meanwhile. Environments of this program have a mark in
-the product of weight and length, which decides shares; others are left alone.
+An environment also registers again if its last check is more than 1.5 times
+`CHECK_EVERY_S` ago. So a live one registers again before its registration is ended, or
+at its next check; no group leaves the queue meanwhile. Environments of this program
+have a mark in the product of weight and length, which decides shares; others are left
+alone.
 
 Mends B6, B17 and B26 of docs/host_defects.md.
 """
@@ -88,7 +91,7 @@ def marked(product: float) -> float:
 
 
 def is_marked(product: float) -> bool:
-    """Say whether a product has our mark."""
+    """Return whether a product has our mark."""
     return abs(product / UNIT % 1 - MARK) < 1e-4
 
 

@@ -43,7 +43,7 @@ class ServerSettings(CheckedServer, APIServerConfig):
 
 
 def checked_class(kind: type[APIServerConfig]) -> type[APIServerConfig]:
-    """Return the class that checks configs of a class: of a subclass, the same."""
+    """Return the class that checks configs of a class; a subclass is left as it is."""
     return ServerSettings if kind is APIServerConfig else kind
 
 

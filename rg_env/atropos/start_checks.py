@@ -27,7 +27,7 @@ _HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
 NO_TOKENIZER = "none"  # `env.tokenizer_name` if servers are sent and return texts
 
 
-# -- the settings of a command --------------------------------------------------------
+# -- the settings of a command ---------------------------------------------------------
 
 
 def check_can_train(config: Any, server_types: Sequence[str]) -> None:
@@ -51,7 +51,7 @@ def warn_of_temperature(config: Any, server_types: Sequence[str]) -> None:
 def check_text_settings(
     config: Any, server_types: Iterable[str], *, trains: bool
 ) -> None:
-    """Refuse settings for servers that are sent texts if they are sent token ids."""
+    """Refuse settings that work only if servers are sent texts, not token ids."""
     if not trains and all(kind == "openai" for kind in server_types):
         return
     for name in ("thinking_mode", "reasoning_effort", "max_reasoning_tokens"):

@@ -163,7 +163,7 @@ class Alarms:
         if all(result.value is None for result in results):
             return
         self._groups += 1
-        # Without a single gold answer, each question counts as another one.
+        # Without a single gold answer, each group counts as one with another gold.
         gold = f"#{self._groups}" if gold is None else str(gold)
         facts = _summarize(gold, results, truncated)
         for scope, conditions in ((task, TASK_ALARMS), (ALL, SHARE_ALARMS)):

@@ -135,7 +135,7 @@ class Checkpoints:
     Attributes:
         beside_dumps: Whether the state is kept beside the dump files, because the
             trainer saves no checkpoints.
-        ledger: Its ledger, which `begin` and `restore` connect with the file.
+        ledger: Its ledger, which `restore` reads and which is written after `begin`.
     """
 
     def __init__(self, env: CheckpointedEnv, dumps: Dumps, feedback: Feedback) -> None:

@@ -75,7 +75,7 @@ class GroupLog(_Counters):
         as `unscored`.
         """
         scores = [result.value for result in results if result.value is not None]
-        # Without a score, the entry may not exist: the library makes another one now.
+        # Without a score, there may be no entry: the library may make another item now.
         gold = item.entry.get("answer") if scores else None
         self.alarms.take(item.task, gold, results, truncated)
         self.outcomes.update(result.outcome for result in results)

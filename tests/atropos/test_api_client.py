@@ -7,12 +7,7 @@ import pytest
 from rg_env.atropos import api_client
 from rg_env.atropos.api_client import ApiError, ApiSession
 from rg_env.errors import SettingError
-from tests.support.odd_servers import (
-    HTML,
-    Odd,
-    serving,
-    stock_vllm,
-)
+from tests.support.odd_servers import HTML, Odd, serving, stock_vllm
 from tests.support.real_api import RealApi, registered
 
 pytestmark = pytest.mark.slow

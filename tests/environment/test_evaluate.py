@@ -157,9 +157,8 @@ def test_a_limit_that_every_prompt_reaches_is_refused_and_no_item_scores_0(
     )
     assert run_main(["evaluate", *options]) == 2
     printed = capsys.readouterr().err
-    assert (
-        "222 tokens" in printed and "leave no room for an answer to any of" in printed
-    )
+    assert "222 tokens" in printed
+    assert "leave no room for an answer to any of" in printed
     assert list(tmp_path.iterdir()) == []
 
 

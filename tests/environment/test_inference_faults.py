@@ -15,10 +15,7 @@ from rg_env.inference.completions import Sampling
 from rg_env.inference.server_health import EJECTED_AFTER_FAILURES
 from tests.support.faults import RETRY_AFTER_S, always, listed
 from tests.support.inference_server import inference_server
-from tests.support.parts import (
-    env_config,
-    server_config,
-)
+from tests.support.parts import env_config, server_config
 
 pytestmark = pytest.mark.slow
 

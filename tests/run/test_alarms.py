@@ -127,7 +127,7 @@ def test_a_task_without_variance_rings():
 def test_trouble_of_the_scorer_rings(outcome, name):
     alarms, _ = watched(simulated(7, 300, TASKS[:4], outcome, 0.1))
     assert {row[:2] for row in map(tuple, alarms.new_rows())} == {
-        (name, place) for place in [*TASKS[:4], ALL]
+        (name, scope) for scope in [*TASKS[:4], ALL]
     }
 
 

@@ -4,13 +4,7 @@ import json
 
 import pytest
 
-from rg_env.run.group import (
-    SCHEMA_VERSION,
-    Ending,
-    Ledger,
-    Rollout,
-    is_worth_keeping,
-)
+from rg_env.run.group import SCHEMA_VERSION, Ending, Ledger, Rollout, is_worth_keeping
 from tests.support.groups import scored
 
 # -- a line of a dump ------------------------------------------------------------------
