@@ -19,13 +19,7 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import (
-    Collection,
-    Iterator,
-    Mapping,
-    MutableMapping,
-    Sequence,
-)
+from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec

@@ -247,9 +247,7 @@ class WorkerPool:
             count = self.deaths
         if should_log(count):
             logger.warning(
-                "a worker process ended during a call: %s (%d so far)",
-                how,
-                count,
+                "a worker process ended during a call: %s (%d so far)", how, count
             )
 
 
