@@ -134,9 +134,7 @@ def load(arguments: str) -> None:
 
 
 def _import_tasks(
-    factory: Any,
-    names: list[str],
-    registered: dict[str, list[ClassLocation | None]],
+    factory: Any, names: list[str], registered: dict[str, list[ClassLocation | None]]
 ) -> None:
     library = set(factory.DATASETS)
     for task, locations in registered.items():

@@ -2,9 +2,9 @@
 
 A scale is made from the levels of the library's curriculum. 0 is the lowest usable
 level and 1 the highest. Unusable levels are skipped with a reason, and neighbouring
-levels with the same parameters are one step. The distances of the steps are equal. A
-level between two steps is the upper one with a probability that grows from 0 to 1, so
-the scale is continuous.
+levels with the same parameters are one step. The steps are equally far apart. Between
+two steps, the upper one is taken with a probability that grows from 0 to 1, so the
+scale is continuous.
 
 `scales.json` has the scales of one version of the library; `python -m
 tools.make_scales` probes every level and writes it. A scale is valid while the source
@@ -100,8 +100,8 @@ class Scale:
     def step_at(self, level: float, mix: float) -> Step:
         """Return the step of a level in [0, 1].
 
-        Of the two steps around the level, it is the upper one if `mix`, which is
-        uniform in [0, 1), is below the distance from the lower one.
+        Between two steps, it is the upper one if `mix`, which is uniform in [0, 1), is
+        below the fraction of the way from the lower one.
         """
         if not 0.0 <= level <= 1.0:
             raise ValueError(f"{self.task}: a level lies in [0, 1], found {level!r}")

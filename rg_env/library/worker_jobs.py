@@ -35,7 +35,7 @@ _warm_tasks: set[str] = set()
 
 def preload() -> None:
     """Import reasoning-gym and the modules that some scorers import at first use."""
-    # Workers are replaced after every group of a scorer that evaluates text.
+    # Workers whose scorers run answers are often replaced, and would import them again.
     registry.describe()
     for task in ANSWER_RUNNING_TASKS:
         # The check of a task reports its errors. Seed 3 makes quick items.
@@ -113,7 +113,7 @@ def score_answers(
 def prepare_scores(
     task: str, params: Any, entry: Mapping[str, Any], rules: ScoringRules
 ) -> None:
-    """Build the dataset of `score_answers`, and run its scorer if it never has run."""
+    """Build the dataset of `score_answers`, and run its scorer if it has never run."""
     name, _ = _dataset(task, params)
     gold = entry.get("answer")
     if isinstance(gold, str) and source_task(name, entry) not in _warm_tasks:

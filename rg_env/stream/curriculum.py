@@ -19,13 +19,7 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import (
-    Collection,
-    Iterator,
-    Mapping,
-    MutableMapping,
-    Sequence,
-)
+from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -135,7 +129,7 @@ class _CurriculumState(msgspec.Struct):
 
 
 def _step_size(state: _TaskState, accuracy: float, means: Sequence[float]) -> float:
-    """Return the size of a step in the direction of the state, before any turn."""
+    """Return the size of a step, without the limit that applies after a turn."""
     stability = max(MIN_STABILITY, 1 - statistics.stdev(means))
     is_too_easy = state.direction > 0 and accuracy > EASY and state.level < MIDDLE
     is_too_hard = state.direction < 0 and accuracy < HARD and state.level > MIDDLE

@@ -285,7 +285,8 @@ class ItemMaker:
         avoided_questions: Questions that no item may have; they may change.
         failures: Number of draws that gave no item, by task.
         events: Number of rejected attempts (`items_unusable`, `evaluations_avoided`),
-            and of draws whose attempts all have avoided questions.
+            and of draws whose last attempt has an avoided question
+            (`evaluations_skipped`).
 
     Example:
         item = await ItemMaker().make_first_usable(pool, attempts)
@@ -341,5 +342,5 @@ class ItemMaker:
             if task not in self.failures:
                 reason = why_no_entry(error)
                 logger.warning("an item of task %s is left out: %s", task, reason)
-            self.failures.update([task])  # at once, for threads
+            self.failures.update([task])  # one call, which no thread can interrupt
         return None

@@ -173,7 +173,7 @@ class PrefetchedItems:
             return await self._make(draw)
 
     def _fill(self) -> None:
-        """Draw until `lookahead` items are being made, besides as many late ones."""
+        """Draw until `lookahead` items are being made, besides late ones (bounded)."""
         num_late = sum(prefetched.is_late for prefetched in self._prefetched)
         wanted = self._lookahead + min(num_late, self._lookahead)
         while len(self._prefetched) < min(wanted, self.needed):

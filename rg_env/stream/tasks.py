@@ -288,9 +288,10 @@ class Tasks:
                         self._prepare, shared_pool(self.task_modules)
                     )
                 except SettingError as error:
-                    # The arguments for `task_params` and `exclude_tasks` are called
-                    # `params` and `exclude`, and so on.
-                    field = error.field.removeprefix("task_").removesuffix("_tasks")
+                    # The argument for `task_params` is called `params`, and so on.
+                    field = error.field.removeprefix("task_")
+                    if field == "exclude_tasks":
+                        field = "exclude"
                     raise SettingError(error.reason, field) from error
             return self._stream
 

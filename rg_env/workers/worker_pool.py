@@ -226,7 +226,7 @@ class WorkerPool:
         return call
 
     def _idle_for(self, call: Call) -> _Thread:
-        """Take the idle thread that ran a call of this affinity last, or the newest."""
+        """Take an idle thread whose last call had this affinity, or the latest one."""
         # A worker that runs all kinds of jobs would load the data of each.
         for index in range(len(self._idle) - 1, -1, -1):
             if self._idle[index].last_affinity == call.affinity:
@@ -247,9 +247,7 @@ class WorkerPool:
             count = self.deaths
         if should_log(count):
             logger.warning(
-                "a worker process ended during a call: %s (%d so far)",
-                how,
-                count,
+                "a worker process ended during a call: %s (%d so far)", how, count
             )
 
 

@@ -90,9 +90,7 @@ def test_cached_datasets_make_the_entries_of_new_ones(task, levels):
             assert datasets.make_entry(task, params, seed) == new
 
 
-def test_only_the_newest_datasets_that_are_slow_to_build_are_cached(
-    monkeypatch,
-):
+def test_only_the_newest_datasets_that_are_slow_to_build_are_cached(monkeypatch):
     monkeypatch.setattr(datasets, "MAX_CACHED_DATASETS", 2)
     monkeypatch.setattr(datasets, "_cache", {})
     assert cached_dataset("leg_counting", {}) is not cached_dataset("leg_counting", {})

@@ -72,7 +72,7 @@ SLOW_TO_BUILD = {"n": 12, "min_remove": 2, "max_remove": 10}
 
 
 @pytest.mark.parametrize("of_library", [False, True])
-def test_deadline_counts_the_answer_and_not_the_data_set(pool, of_library):
+def test_deadline_counts_the_answer_and_not_the_dataset(pool, of_library):
     entry = pool.call(
         worker_jobs.make_entry,
         "n_queens",

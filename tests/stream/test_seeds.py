@@ -5,12 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rg_env.stream.seeds import (
-    draw_in_turn,
-    draw_weighted,
-    entry_seed,
-    training_seeds,
-)
+from rg_env.stream.seeds import draw_in_turn, draw_weighted, entry_seed, training_seeds
 
 SEEDS = st.integers(-(2**63), 2**63)
 INDICES = st.integers(0, 2**40)

@@ -4,11 +4,7 @@ import pytest
 
 from rg_env.errors import SettingError
 from rg_env.library.registry import LibraryDescription, TaskInfo
-from rg_env.stream.task_selection import (
-    StreamSettings,
-    TaskChoice,
-    build_selection,
-)
+from rg_env.stream.task_selection import StreamSettings, TaskChoice, build_selection
 
 CATEGORIES = {
     "gcd": "arithmetic",

@@ -119,7 +119,7 @@ def is_spoilt(pool, options):
 
 
 @pytest.mark.processes
-def test_process_of_untrusted_calls_is_replaced_after_their_number(single):
+def test_process_of_untrusted_calls_is_replaced_after_the_last_one(single):
     found = []
     for _ in range(3):
         single.call(exec, SPOIL, {}, deadline_s=LONG_S, options=UNTRUSTED)

@@ -9,7 +9,7 @@ The filter sees numbers and no paths; landlock.py restricts files. There are two
 
     ALLOWED   calls of Python, its C library and the libraries that make and score
               items; they act on the process itself, on its open files, or on paths
-    CHECKED   allowed only with certain arguments, clone3 with none
+    CHECKED   allowed only with certain arguments; clone3 is never allowed
 
 Not allowed are, among others: execve, fork, vfork and clone, so no process and no
 thread can be started; socket, connect, bind, sendmsg (it passes descriptors); chmod,

@@ -6,12 +6,7 @@ import os
 import pytest
 
 from rg_env.workers.call import WorkerDiedError
-from tests.support.worker_attacks import (
-    LONG_S,
-    evaluate,
-    execute,
-    worker_of,
-)
+from tests.support.worker_attacks import LONG_S, evaluate, execute, worker_of
 
 pytestmark = pytest.mark.processes
 
