@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 
 from rg_env.group_encoding import encode_for_file, encode_group
 from rg_env.line_file import PART_SUFFIX, LineFile, recover_unfinished
-from rg_env.run.group import Group, is_worth_keeping
+from rg_env.run.group import Group
 
 logger = logging.getLogger(__name__)
 
@@ -268,6 +268,16 @@ class Dumps:
             "dump_groups_lost": sum(w.groups_lost for w in self._writers),
             "dump_groups_waiting": sum(w.groups_waiting for w in self._writers),
         }
+
+
+def is_worth_keeping(scores: Sequence[float], threshold: float) -> bool:
+    """Return whether a group is saved as successful: a score is above the threshold.
+
+    Source: atropos 296a0bc, collect_trajectories(); differs: a group in which all are
+    right is saved too, and a threshold of 1.0 can be met.
+    """
+    # No score exceeds 1.0, so a threshold of 1.0 means "perfect".
+    return max(scores) > threshold or 1.0 in scores
 
 
 def _now() -> str:

@@ -264,16 +264,6 @@ def count_rollouts(data: Any) -> int:
     return sum(len(group["tokens"]) for group in groups_in(data) if group)
 
 
-def is_worth_keeping(scores: Sequence[float], threshold: float) -> bool:
-    """Return whether a group is saved as successful: a score is above the threshold.
-
-    Source: atropos 296a0bc, collect_trajectories(); differs: a group in which all are
-    right is saved too, and a threshold of 1.0 can be met.
-    """
-    # No score exceeds 1.0, so a threshold of 1.0 means "perfect".
-    return max(scores) > threshold or 1.0 in scores
-
-
 def has_variance(scores: Sequence[float]) -> bool:
     """Return whether the scores differ; equal ones give every rollout advantage 0."""
     return len(set(scores)) > 1

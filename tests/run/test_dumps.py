@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from rg_env.line_file import MAX_QUEUED, LineFile, read_groups
-from rg_env.run.dumps import Dumps, DumpWriter, metrics_line
+from rg_env.run.dumps import Dumps, DumpWriter, is_worth_keeping, metrics_line
 from rg_env.run.group import Rollout
 from tests.support.groups import scored
 from tests.support.parts import GUARD_S, env_config
@@ -287,3 +287,18 @@ def test_every_log_is_a_line_of_the_file_of_the_run_and_waits_for_no_disk(
     expected = {f"{asyncio.run(run())}_metrics.jsonl": [0, 1, 2]} if is_kept else {}
     paths = tmp_path.glob("metrics/*")
     assert {p.name: [g["step"] for g in read_groups(p)] for p in paths} == expected
+
+
+@pytest.mark.parametrize(
+    ("scores", "threshold", "kept"),
+    [
+        ([0.0, 0.8], 0.7, True),
+        ([0.0, 0.7], 0.7, False),
+        ([1.0, 1.0], 0.7, True),
+        ([0.0, 1.0], 1.0, True),
+        ([0.99, 0.99], 1.0, False),
+        ([0.0, 0.0], 0.0, False),
+    ],
+)
+def test_a_group_is_kept_for_one_rollout_above_the_threshold(scores, threshold, kept):
+    assert is_worth_keeping(scores, threshold) is kept

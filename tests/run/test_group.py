@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rg_env.run.group import SCHEMA_VERSION, Ending, Ledger, Rollout, is_worth_keeping
+from rg_env.run.group import SCHEMA_VERSION, Ending, Ledger, Rollout
 from tests.support.groups import scored
 
 # -- a line of a dump ------------------------------------------------------------------
@@ -42,21 +42,6 @@ def test_a_line_has_every_field_in_one_order():
         ("time", "2026-01-31T12:00:00+00:00"),
     ]
     assert json.loads(json.dumps(written)) == written
-
-
-@pytest.mark.parametrize(
-    ("scores", "threshold", "kept"),
-    [
-        ([0.0, 0.8], 0.7, True),
-        ([0.0, 0.7], 0.7, False),
-        ([1.0, 1.0], 0.7, True),
-        ([0.0, 1.0], 1.0, True),
-        ([0.99, 0.99], 1.0, False),
-        ([0.0, 0.0], 0.0, False),
-    ],
-)
-def test_a_group_is_kept_for_one_rollout_above_the_threshold(scores, threshold, kept):
-    assert is_worth_keeping(scores, threshold) is kept
 
 
 # -- the ledger ------------------------------------------------------------------------
