@@ -1,4 +1,4 @@
-"""Writes tasks/baselines.json: `python -m tools.make_baselines [TASK ...]`.
+"""Writes the scores of trivial baselines: `python -m tools.make_baselines [TASK ...]`.
 
 At the library's defaults and at every step of the shipped scale, every trivial baseline
 answers a few items. Where one of them scores something, those that scored most answer
@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 from rg_env.library import worker_jobs
 from rg_env.library.installed_library import DEADLINE_S, read_library
-from rg_env.library.registry import BASELINES
 from rg_env.library.scales import Scale
 from rg_env.library.scales import load_shipped as load_scales
+from rg_env.library.trivial_baselines import BASELINES
 from rg_env.reward.score import ScoringRules
 from rg_env.stream.group_scorer import GroupScorer
 from rg_env.stream.item import Item

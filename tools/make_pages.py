@@ -20,7 +20,7 @@ from typing import Any
 
 from rg_env.installation import PROJECT
 from rg_env.library import datasets, registry, scales
-from rg_env.library.registry import BASELINES, GUESSABLE_ABOVE
+from rg_env.library.trivial_baselines import BASELINES, GUESSABLE_ABOVE
 from rg_env.results.samples import grouped
 from rg_env.settings import environment_settings, program_settings
 from rg_env.settings.environment_settings import DATA_DUMPS, GROUPS
@@ -197,7 +197,7 @@ tasks, one scores at least {worth}. In the tasks below, one scores more than
 
 Each task has the score with the default parameters and, in parentheses, the lowest and
 highest on the scale (`-`: less than {worth}), with 95 % intervals.
-`rg_env/library/baselines.json` has all.
+`rg_env/library/trivial_baselines.json` has all.
 
 {table}
 

@@ -6,9 +6,6 @@ because that takes two seconds and a hundred megabytes. The import may raise any
 the checkout may be incomplete, or of another version.
 
 `library_tasks.json` lists the tasks of one release, for uses without an import.
-`baselines.json` has the scores of trivial baselines, which answer without solving, at
-the defaults of one release and at every step of the shipped scales;
-`python -m tools.make_baselines` measures them.
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ import re
 import sys
 import traceback
 import types
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +40,6 @@ CATEGORIES: Mapping[str, str] = _RELEASE["tasks"]
 SCORERS: Mapping[str, str] = _RELEASE["scorers"]
 """Task of that release to the `source_digest` of its scorer."""
 TASKS = tuple(CATEGORIES)
-
-BASELINES = Path(__file__).with_name("baselines.json")
-# If a trivial baseline scores more, the score of a model means little.
-GUESSABLE_ABOVE = 0.4
 
 OWN_CATEGORY = "own"
 OWN_TASKS: set[str] = set()
@@ -88,23 +81,6 @@ class LibraryDescription:
         """The versions as text."""
         modules = (f" with {name} {digest}" for name, digest in self.modules.items())
         return self.version + "".join(modules)
-
-
-def guessing_notes(tasks: Collection[str]) -> list[str]:
-    """Return a sentence that names the tasks that can be guessed, or no sentence."""
-    rows = json.loads(BASELINES.read_bytes())["tasks"]
-    guessable = [
-        task
-        for task in sorted(rows.keys() & tasks)
-        if any(b["value"] > GUESSABLE_ABOVE for b in rows[task]["baselines"])
-    ]
-    if not guessable:
-        return []
-    note = (
-        f"scores say little in {', '.join(guessable)}: answers without solving score"
-        f" more than {GUESSABLE_ABOVE} at a level of each (docs/trivial_baselines.md)"
-    )
-    return [note]
 
 
 def _is_submodule_filled() -> bool:

@@ -33,7 +33,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from rg_env import shutdown
 from rg_env.errors import SettingError, counted, printable, visible
 from rg_env.installation import COMMAND
-from rg_env.library.registry import guessing_notes
+from rg_env.library.trivial_baselines import guessing_notes
 from rg_env.places import new_folder
 from rg_env.results.estimates import (
     PART_COLUMNS,

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from rg_env.library.registry import BASELINES
 from rg_env.library.scales import Scale, Step
+from rg_env.library.trivial_baselines import BASELINES
 from rg_env.stream.item import Item
 from tools.make_baselines import (
     LEAST_SHARE,
