@@ -247,12 +247,13 @@ def _read_file(path: str) -> dict[str, Any]:
         raise SettingError(f"{where} has none of the sections `env` and `openai`")
     sections = {}
     for name, value in content.items():
+        section = _openai_section(value) if name == "openai" else value
         # A misspelled section stays, and is refused later.
         is_foreign = name not in known and not nearest(str(name), known)
         if is_foreign and isinstance(value, dict):
             logger.warning("--config: no setting is read in section %s", shown(name))
-        elif value is not None:
-            sections[name] = _openai_section(value) if name == "openai" else value
+        elif section is not None:
+            sections[name] = section
     return sections
 
 
