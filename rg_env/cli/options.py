@@ -239,8 +239,8 @@ def _read_file(path: str) -> dict[str, Any]:
     try:
         text = Path(path).expanduser().read_text(encoding="utf-8-sig")
     except (OSError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise SettingError(why, where) from error
+        reason = getattr(error, "strerror", None) or str(error)
+        raise SettingError(reason, where) from error
     content = load_yaml(text, where)
     known = ExplicitSettings.model_fields
     if not isinstance(content, dict) or not content.keys() & known.keys():
