@@ -106,7 +106,7 @@ def serve_model(latency_ms: float) -> None:
         return [fixed_generation((first + i) % VARIANTS, limit) for i in range(n)]
 
     model = SimpleNamespace(generate=generate)
-    # The framework's class asks `/generate`.
+    # The framework's class queries `/generate`.
     inference_server.run(model=model, latency_ms=latency_ms, generates=True)
 
 

@@ -239,20 +239,21 @@ def _read_file(path: str) -> dict[str, Any]:
     try:
         text = Path(path).expanduser().read_text(encoding="utf-8-sig")
     except (OSError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise SettingError(why, where) from error
+        reason = getattr(error, "strerror", None) or str(error)
+        raise SettingError(reason, where) from error
     content = load_yaml(text, where)
     known = ExplicitSettings.model_fields
     if not isinstance(content, dict) or not content.keys() & known.keys():
         raise SettingError(f"{where} has none of the sections `env` and `openai`")
     sections = {}
     for name, value in content.items():
+        section = _openai_section(value) if name == "openai" else value
         # A misspelled section stays, and is refused later.
         is_foreign = name not in known and not nearest(str(name), known)
         if is_foreign and isinstance(value, dict):
             logger.warning("--config: no setting is read in section %s", shown(name))
-        elif value is not None:
-            sections[name] = _openai_section(value) if name == "openai" else value
+        elif section is not None:
+            sections[name] = section
     return sections
 
 

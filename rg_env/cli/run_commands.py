@@ -173,10 +173,7 @@ OUT_HELP = "Settings file to write (.yaml); the groups go beside it (.jsonl)"
 )
 @option("--least_share", Number(0.01, 1.0), 0.1, LEAST_SHARE_HELP)
 @option(
-    "--out",
-    click.Path(dir_okay=False, path_type=Path),
-    "data/screen.yaml",
-    OUT_HELP,
+    "--out", click.Path(dir_okay=False, path_type=Path), "data/screen.yaml", OUT_HELP
 )
 def screen(
     command: SettingsCommand,

@@ -157,8 +157,7 @@ class Client(WatchedServer):
         short_bytes = SHORT_CHAT_BYTES if route is CHAT else SHORT_REPLY_BYTES
         read = partial(self._read, route, prompt, replies, fields.get(MAX_TOKENS))
         try:
-            is_short = size_bytes <= short_bytes
-            completions = read() if is_short else await in_thread(read)
+            completions = read() if size_bytes <= short_bytes else await in_thread(read)
         except PARSE_ERRORS as error:
             body = b"".join(replies[0])
             text = body_summary(body, *secrets_of(self.config)) or "empty"

@@ -218,8 +218,8 @@ def refusal(
 
 # -- connections -----------------------------------------------------------------------
 
-# Servers of this project close an idle connection after 5 s, and a request that is
-# sent at that moment is lost, so the client closes it before.
+# vLLM and SGLang close an idle connection after 5 s, and a request that is sent at that
+# moment is lost, so the client closes it before.
 KEEP_ALIVE_S = 3.0
 
 # Time limit of short requests: the health check, the list of models.

@@ -28,7 +28,7 @@ from rg_env.inference.connection import bad_reply
 from rg_env.inference.prompts import Prompt
 from rg_env.reward.extraction import rejoin_thinking
 
-# Sampling without an effect. Without it, vLLM uses the model's
+# Values without an effect. For fields that are not sent, vLLM uses the model's
 # `generation_config.json`.
 NEUTRAL_SAMPLING = {
     "top_k": -1,

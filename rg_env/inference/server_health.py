@@ -96,7 +96,7 @@ class WatchedServer(APIServer):
         self._probes = 1
 
     def note_failure(self, failure: Failure) -> None:
-        """Count a failure of the server, and eject it after several in a row."""
+        """Record a failure, and eject the server after several in a row."""
         self.failure = failure
         if failure.status not in ABOUT_THE_REQUEST:
             self._failures += 1

@@ -303,7 +303,7 @@ def rejoin_thinking(
         message.get(name) for name in ("reasoning_content", "reasoning", "thinking")
     )
     thinking = next((text for text in found if text and isinstance(text, str)), None)
-    if thinking is None or "</think>" in (content or ""):
+    if thinking is None or "</think>" in str(content):
         return content
     is_open = thinking_open or thinking.startswith("<think>")
     opening = "" if is_open else "<think>"

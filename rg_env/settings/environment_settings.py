@@ -395,4 +395,4 @@ DEFAULTS: dict[str, Any] = {
     "complexity_mode": "random",
     "min_batch_allocation": 0.1,
 }
-"""The original's defaults of the commands, where they differ from the class."""
+"""The commands' defaults that differ from those of the class, as in the original."""

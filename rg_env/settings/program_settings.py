@@ -46,8 +46,9 @@ def check_headers(headers: dict[str, str]) -> dict[str, str]:
 def check_extra_body(extra: dict[str, Any]) -> dict[str, Any]:
     """Return fields of a body unchanged; refuse those that the environment sets."""
     if reserved := RESERVED_FIELDS & extra.keys():
-        name = min(reserved)
-        raise ValueError(f"{name} is set by the environment, from its other settings")
+        raise ValueError(
+            f"{min(reserved)} is set by the environment, from its other settings"
+        )
     if not isinstance(extra.get(TEMPLATE_KWARGS, {}), dict):
         raise ValueError(f"{TEMPLATE_KWARGS} is not a map")
     return extra
@@ -121,7 +122,7 @@ def _check_arguments(text: str) -> str:
 def _check_trainer(text: str) -> str:
     try:
         text.format_map(dict.fromkeys(TRAINER_PLACEHOLDERS, ""))
-    except (LookupError, ValueError, AttributeError) as error:
+    except (LookupError, ValueError, AttributeError, TypeError) as error:
         names = ", ".join(f"{{{name}}}" for name in TRAINER_PLACEHOLDERS)
         raise ValueError(unexpected(text, f"only {names} in braces")) from error
     return text

@@ -65,7 +65,7 @@ def test_the_value_of_an_option_is_yaml_or_text(row, monkeypatch):
 
 def test_the_command_line_wins_over_yaml_and_yaml_over_defaults(tmp_path):
     text = "env: {group_size: 4, seed: 7, min_batch_allocation: null}\ntesting: false"
-    other = "\ntinker: {lora_rank: 32}"  # of another program
+    other = "\nopenai: [null]\ntinker: {lora_rank: 32}"  # of another program
     path = yaml_file(tmp_path, text + other)
     config, _ = parsed("--config", path, "--env.seed", "9")
     assert (config.group_size, config.seed, config.total_steps) == (4, 9, 250)

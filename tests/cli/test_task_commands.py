@@ -61,8 +61,8 @@ def test_every_task_says_in_a_line_what_it_asks_for(installed):
 
 def test_a_row_has_steps_the_default_level_and_costs():
     off = TaskInfo("off", "games", {}, True)  # its default is no point of the scale
-    dead = Scale("off", SCALE.steps[2:])
-    listed = command.task_table([FACTS, NO_SCALE, TaskFacts(off, dead)])
+    constant = Scale("off", SCALE.steps[2:])
+    listed = command.task_table([FACTS, NO_SCALE, TaskFacts(off, constant)])
     rows = [line.split() for line in listed.splitlines()]
     assert ["towers", "3", "0.00", "0.25", "1234"] in rows
     assert ["acre", "none"] in rows

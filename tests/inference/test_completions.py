@@ -108,7 +108,7 @@ def test_thinking_that_a_server_split_off_is_joined_again(
     assert extract_answer(found, thinking_open=opened).answer == answer
 
 
-# -- as many as asked for --------------------------------------------------------------
+# -- as many as requested --------------------------------------------------------------
 
 pytestmark = pytest.mark.slow
 

@@ -69,14 +69,14 @@ def settings_of(folder):
     vllm.chmod(0o755)
     (folder / "bin" / "python").symlink_to(sys.executable)
     (folder / "trainer.py").write_text(TRAINER)
-    places = "{api} {group_size} {batch_size} {max_token_length} {total_steps}"
+    placeholders = "{api} {group_size} {batch_size} {max_token_length} {total_steps}"
     path = folder / "launch.yaml"
     path.write_text(f"""
 launch:
   folder: {folder}/run
   policy: {folder}/policy
   python: {folder}/bin/python
-  trainer: {sys.executable} {folder}/trainer.py {places}
+  trainer: {sys.executable} {folder}/trainer.py {placeholders}
 env:
   tokenizer_name: {TOKENIZER}
   use_wandb: false

@@ -49,6 +49,7 @@ env    | {num_shards: 3, shard_index: 3}    | env.shard_index: 3 is .* which is 
 env    | {eval_level: 0, eval_preset: rg-easy} | env.eval_level: cannot .* eval_preset
 launch | {vllm_args: "--x 'y"}              | launch.vllm_args: No closing quotation
 launch | {trainer: "train {step}"}          | launch.trainer: .* only {api}, .* braces
+launch | {trainer: "train {api[x]}"}        | launch.trainer: .* only {api}, .* braces
 launch | {trainer: " "}                     | launch.trainer
 openai | {extra_body: {stream: true}}       | openai.extra_body: .* by the environment
 openai | {extra_body: {a: 2020-01-01}}      | openai.extra_body.a: .* valid JSON value
