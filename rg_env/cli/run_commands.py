@@ -259,7 +259,7 @@ def launch(command: SettingsCommand, explicit: ExplicitSettings) -> int:
     already and is not started. Ctrl-C ends all programs, and the same command goes on.
     """
     from rg_env.atropos import start_checks
-    from rg_env.launch.programs import Plan, locked_folder
+    from rg_env.launch.plan import Plan, locked_folder
     from rg_env.launch.training_run import TrainingRun
 
     config, _ = explicit.merged_with(command.defaults)

@@ -20,7 +20,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rg_env.launch.programs import Plan, Program, last_lines, wait_until_ready
+from rg_env.launch.plan import Plan
+from rg_env.launch.program import Program, last_lines, wait_until_ready
 from rg_env.results.sources import METRICS
 from rg_env.settings.setting_checks import without_path
 

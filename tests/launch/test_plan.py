@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from rg_env.errors import SettingError
-from rg_env.launch.programs import Plan, locked_folder
+from rg_env.launch.plan import Plan, locked_folder
 from rg_env.settings.environment_settings import CheckedSettings
 from rg_env.settings.program_settings import LaunchSettings
 

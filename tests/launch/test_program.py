@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from rg_env.errors import RunError
-from rg_env.launch.programs import Program
+from rg_env.launch.program import Program
 from tests.support.parts import until
 from tests.support.processes import left_alive
 
@@ -17,7 +17,7 @@ SLEEP = "import time; time.sleep(600)"
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
-    monkeypatch.setattr("rg_env.launch.programs.RESTART_FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("rg_env.launch.program.RESTART_FIRST_PAUSE_S", 0.01)
 
 
 def program(folder, code, **how):
