@@ -15,6 +15,7 @@ SEEN_BY_AN_OLD_PYTHON = (
     "reasoning_gym_environment.py",
     "rg_env/__init__.py",
     "rg_env/cli/console.py",
+    "rg_env/cli/error_reports.py",
     "rg_env/errors.py",
     "rg_env/installation.py",
 )

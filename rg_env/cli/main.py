@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from rg_env import installation, logs, shutdown
-from rg_env.cli import console
+from rg_env.cli.error_reports import report_error
 from rg_env.errors import SettingError
 
 if TYPE_CHECKING:
@@ -141,12 +141,10 @@ def main(env_cls: Any, argv: Sequence[str]) -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as error:
-        return console.report_error(
-            SettingError(f"command line: {error.format_message()}")
-        )
+        return report_error(SettingError(f"command line: {error.format_message()}"))
     except Exception as error:  # noqa: BLE001 - each error becomes a sentence here
         name = argv[0] if argv else ""
-        return console.report_error(error, EXTRAS.get(name, installation.ALL))
+        return report_error(error, EXTRAS.get(name, installation.ALL))
 
 
 # -- commands --------------------------------------------------------------------------

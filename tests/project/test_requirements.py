@@ -24,7 +24,7 @@ EXTRAS = {
     "export": "cli.export_command cli.result_commands adapters.files",
     "ray": "results.rescoring",
     "report": "results.report",
-    "": "cli.main cli.console cli.task_commands",
+    "": "cli.main cli.console cli.error_reports cli.task_commands",
 }
 """Extra, or none, to the modules of the commands that need nothing else."""
 

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from rg_env.atropos.api_client import ApiError
-from rg_env.cli import console
+from rg_env.cli import error_reports
 from rg_env.cli.main import load_class
 from rg_env.errors import LibraryError, SettingError
 from rg_env.installation import InstallationError
@@ -52,7 +52,7 @@ SENTENCES = [
 
 @pytest.mark.parametrize(("error", "status", "expected"), SENTENCES)
 def test_an_error_that_is_no_defect_is_one_sentence(error, status, expected, capsys):
-    assert console.report_error(error) == status
+    assert error_reports.report_error(error) == status
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.startswith(f"error: {expected}")
@@ -76,7 +76,7 @@ def test_a_missing_package_is_an_error_of_the_installation(error, expected):
 
 def raised(error):
     try:
-        exec(compile("raise error", console.__file__, "exec"), {"error": error})
+        exec(compile("raise error", error_reports.__file__, "exec"), {"error": error})
     except type(error) as caught:
         # Without the frame of this file, which is the caller in a test alone.
         return caught.with_traceback(caught.__traceback__.tb_next)
@@ -86,7 +86,7 @@ def raised(error):
     "error", [KeyError("a"), JobError("KeyError", "'a'", TRACEBACK + IN_OURS)]
 )
 def test_a_defect_shows_its_traceback_and_where_to_report_it(error, capsys):
-    assert console.report_error(raised(error)) == 1
+    assert error_reports.report_error(raised(error)) == 1
     printed = capsys.readouterr().err
     assert printed.startswith(TRACEBACK)
     last = printed.splitlines()[-1]
@@ -96,9 +96,9 @@ def test_a_defect_shows_its_traceback_and_where_to_report_it(error, capsys):
 
 LEFT_ALONE = """
 import asyncio, sys, threading
-from rg_env.cli import console
+from rg_env.cli import error_reports
 from rg_env.inference.connection import Failure, RequestFailedError
-console.install_exception_hooks()
+error_reports.install_exception_hooks()
 async def fail(): raise RequestFailedError(Failure("gone", "gone"))
 async def run():
     task = asyncio.ensure_future(fail())
