@@ -19,13 +19,13 @@ pytestmark = pytest.mark.slow
 ITEMS = 1
 OTHERS = 3
 
-LONGEST = 500
-"""Items with a longer right answer are passed over: they take long and say no more."""
+MAX_CHARS = 500
+"""Items with a longer right answer are skipped: they take long and show no more."""
 
 
 def items_of(task):
     sampled = sampled_items(task, 7_000)
-    made = list(islice((i for i in sampled if 0 < len(i.right) <= LONGEST), OTHERS))
+    made = list(islice((i for i in sampled if 0 < len(i.right) <= MAX_CHARS), OTHERS))
     assert made
     return made
 
