@@ -11,7 +11,7 @@ from itertools import islice
 import pytest
 
 from rg_env.library.registry import TASKS
-from tools.answer_texts.near_misses import overpaid
+from tools.answer_texts.near_misses import overrated_misses
 from tools.answer_texts.sampled_items import sampled_items
 
 pytestmark = pytest.mark.slow
@@ -32,4 +32,4 @@ def items_of(task):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_no_near_miss_scores_above_a_half(task):
-    assert overpaid(items_of(task), ITEMS) == []
+    assert overrated_misses(items_of(task), ITEMS) == []
