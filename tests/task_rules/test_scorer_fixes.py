@@ -5,13 +5,7 @@ import pytest
 from rg_env.library.datasets import fix_of
 from rg_env.task_rules.rules import READABLE_SCORE
 from rg_env.task_rules.table import solution
-from tests.support.fixed_scores import (
-    BASE_TASKS,
-    FIXES,
-    both_scores,
-    entries,
-    entry_of,
-)
+from tests.support.fixed_scores import BASE_TASKS, FIXES, both_scores, entries, entry_of
 
 pytestmark = pytest.mark.slow
 
