@@ -26,7 +26,7 @@ import polars as pl
 from rg_env.library import datasets, registry, worker_jobs
 from rg_env.reward.score import as_unit
 from tools.answer_texts.formatting import FORMATTING
-from tools.answer_texts.near_misses import overpaid
+from tools.answer_texts.near_misses import overrated_misses
 from tools.answer_texts.sampled_items import (
     SampledItem,
     attempted,
@@ -41,8 +41,8 @@ DEADLINE_S = 10
 """For one answer; the value is 0 after that."""
 
 
-def is_paid(item: SampledItem, answer: str) -> dict[str, bool]:
-    """Say whether each scorer gives 1.0; it may raise, or take too long."""
+def full_scores(item: SampledItem, answer: str) -> dict[str, bool]:
+    """Return whether each scorer gives 1.0; it may raise, or take too long."""
     dataset = datasets.scoring_dataset(item.task, item.params)
     score = worker_jobs.score_answers
     library = attempted(
@@ -63,14 +63,14 @@ def measure(task: str, items: int, languages: Sequence[str]) -> list[Mapping[str
         first_seed = FIRST_SEED + 1_000_003 * place
         sampled = sampled_items(task, first_seed, params_of)
         made = list(itertools.islice(sampled, items))
-        misses = overpaid(made, 1)
+        misses = overrated_misses(made, 1)
         rows += [{"task": task, "formatting": m, "ours": False} for m in misses]
         for item in made:
             for name, write in FORMATTING.items():
                 text = write(item.right)
                 if text is not None:
                     row = {"task": task, "formatting": name}
-                    rows.append(row | is_paid(item, text.strip()))
+                    rows.append(row | full_scores(item, text.strip()))
     return rows
 
 

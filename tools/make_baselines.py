@@ -51,7 +51,7 @@ MEASURED_ON = 600
 """Items that say what it scores; a standard error of at most 0.02."""
 
 MAKING_MS = 10_000.0
-LEAST_SHARE = 0.1
+MIN_SHARE = 0.1
 """Where the items that are measured on take longer to make, as the scales say, there
 are fewer in each stage, down to this share."""
 
@@ -82,7 +82,7 @@ MAX_CONSTANTS = 12
 ATTEMPTS_FOR_AN_ITEM = 3
 """Entries made at most for each item wanted, on average: some are unusable."""
 
-MOST_LATE = 3
+MAX_LATE = 3
 """Items that are not ready at the deadline, after which no other one is begun."""
 
 CHOSEN = "strategy that features of the question choose"
@@ -131,7 +131,7 @@ async def make_items(
     items: list[Item] = []
     late = 0
     for number in range(ATTEMPTS_FOR_AN_ITEM * num_items):
-        if len(items) == num_items or late == MOST_LATE:
+        if len(items) == num_items or late == MAX_LATE:
             break
         seed = entry_seed("evaluation", key, number)
         job = worker_jobs.make_entry
@@ -216,7 +216,7 @@ async def measure(pool: WorkerPool, cell: Cell) -> Baseline | None:
     """Return the baseline of a task at one step, None where it is worth none."""
     _, params, item_ms = cell
     share = MAKING_MS / MEASURED_ON / max(1.0, item_ms)
-    share = max(LEAST_SHARE, min(1.0, share))
+    share = max(MIN_SHARE, min(1.0, share))
     known = await make_items(pool, cell, int(SCREENED_ON * max(0.5, share)), "known")
     kept = _finalists(await expected_scores(pool, known, guesses(known)))
     if not kept:

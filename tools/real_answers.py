@@ -39,7 +39,7 @@ from tools.tables import markdown
 
 ITEM_DEADLINE_S, ANSWER_DEADLINE_S = 60.0, 10.0
 ITEMS_AT_ONCE = 8
-LEAST_RIGHT, MOST_WRONG = 0.995, 0.001
+MIN_RIGHT, MAX_WRONG = 0.995, 0.001
 
 ITEM = ("task", "config", "question", "gold")
 RIGHT = pl.col("right")
@@ -146,8 +146,8 @@ def judgement(answers: pl.DataFrame) -> pl.DataFrame:
     by_task = answers.group_by("task").agg(**counts).sort("task")
     wrong = pl.col("wrong")
     off = by_task.filter(
-        (pl.col("not in full") > (1 - LEAST_RIGHT) * RIGHT)
-        | (pl.col("in full") > MOST_WRONG * wrong)
+        (pl.col("not in full") > (1 - MIN_RIGHT) * RIGHT)
+        | (pl.col("in full") > MAX_WRONG * wrong)
         | (RIGHT + wrong == 0)
     )
     return pl.concat([answers.select(task=pl.lit("all"), **counts), off])
@@ -161,7 +161,7 @@ def main() -> int:
     preload = (*worker_jobs.PRELOAD, "tools.real_answers")
     with contextlib.closing(WorkerPool(os.cpu_count() or 1, preload=preload)) as pool:
         answers = shutdown.run(judged(pool, answers))
-    off = f"Tasks below {LEAST_RIGHT} or above {MOST_WRONG}, or with nothing known"
+    off = f"Tasks below {MIN_RIGHT} or above {MAX_WRONG}, or with nothing known"
     print(markdown({off: judgement(answers)}))
     return 0
 

@@ -24,7 +24,7 @@ NAME = "reasoning_gym_environment"
 ASSIGNED = r"^        self\.(\w+)\b.* = "
 SEEDS = range(6)
 READABLE_SCORE = 0.05  # the most that the library gives for being readable
-LONGEST = 80  # characters of an answer that is recorded
+MAX_ANSWER_CHARS = 80  # of an answer that is recorded
 
 
 def loaded(checkout: str) -> Any:
@@ -60,7 +60,9 @@ def wrong_answers(entry: Any, others: list[Any]) -> list[str]:
     given = [str(other["answer"]) for other in others]
     made = [*given, gold[:-1], gold[1:], f"{gold} {gold}", f"{gold}1"]
     return [
-        a for a in made if len(a) <= LONGEST and letters(a) not in ("", letters(gold))
+        a
+        for a in made
+        if len(a) <= MAX_ANSWER_CHARS and letters(a) not in ("", letters(gold))
     ]
 
 

@@ -47,12 +47,7 @@ from rg_env.results.estimates import (
     usual_completions,
     with_parts,
 )
-from rg_env.results.run_metrics import (
-    RunMetrics,
-    metrics_path,
-    read_metrics,
-    run_path,
-)
+from rg_env.results.run_metrics import RunMetrics, metrics_path, read_metrics, run_path
 from rg_env.results.samples import Row, Sample, batched
 from rg_env.results.sources import METRICS, Sources, find_files
 from rg_env.reward.score import OUTCOMES

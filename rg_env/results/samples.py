@@ -36,8 +36,8 @@ class Sample:
 
     Attributes:
         question: The item's question; equal questions of a task are one item.
-        score: In [0, 1]; None if there is none, since the request failed or the item
-            cannot be scored. That does not mean 0.
+        score: In [0, 1]; None if the request failed or the item cannot be scored, which
+            does not mean 0.
         outcome: The reason for the score, or for its absence.
         row: All fields in its file.
     """

@@ -9,7 +9,8 @@ If a file gives no category, a sample has that of the library. Without one there
 
 A sample's `row` has the keys of `samples.jsonl`, whichever file it comes from. `seed`
 and `params` make the item again, or a `dataset` with its size and seed, and the `index`
-in it. `source` is the file, and `place` the line. What cannot be read is counted.
+in it. `source` is the file, and `place` the position in it. What cannot be read is
+counted.
 """
 
 from __future__ import annotations

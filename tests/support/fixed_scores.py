@@ -31,7 +31,7 @@ BASE_TASKS = """
 them in the installed one."""
 
 
-def paid(task, entry, answer, params=None, **rules):
+def run_score(task, entry, answer, params=None, **rules):
     """Return the score as in a run, with its notation, guard and fix."""
     call = (task, params or {}, entry, [answer])
     ((score, *_),) = score_answers(*call, ScoringRules(**rules))

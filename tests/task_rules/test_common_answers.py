@@ -45,8 +45,8 @@ def test_a_thoughtless_answer_is_right_in_few_items(task):
     first, *_, last = SCALES[task].steps
     configs = [last.params] if task in LAST_STEP_ALONE else [{}, first.params]
     for params in configs:
-        paid = [CHEAP[task](entry) == entry["answer"] for entry in asked(task, params)]
-        assert sum(paid) <= 0.4 * ITEMS
+        hits = [CHEAP[task](entry) == entry["answer"] for entry in asked(task, params)]
+        assert sum(hits) <= 0.4 * ITEMS
 
 
 def test_an_answer_that_is_too_common_stays_among_the_answers():

@@ -19,7 +19,7 @@ FORMULAS = [
     "polynomial_multiplication",
 ]
 LISTS = ["binary_matrix", "spiral_matrix", "string_insertion", "n_queens"]
-MAX_POLYNOMIAL = " - ".join(f"{'7' * 83}*z**{i}" for i in range(99, 35, -1))
+LONGEST_POLYNOMIAL = " - ".join(f"{'7' * 83}*z**{i}" for i in range(99, 35, -1))
 
 ADMITTED = """
 countdown                12*1*(21 + 37) + 41
@@ -87,7 +87,7 @@ boxnet                   [{"Agent[0.5, 0.5]": "move(box_blue, square[0.5, 1.5])"
 """
 LONG = {
     "countdown": [" 7+8 \n"],
-    "polynomial_multiplication": [MAX_POLYNOMIAL],
+    "polynomial_multiplication": [LONGEST_POLYNOMIAL],
     "coin_flip": [" 1,000/4,096 "],
     "rubiks_cube": ["R " * 500],
     "boxnet": ["[" + '{"Agent[0.5, 0.5]": "move(box_red, target_red)"}, ' * 90 + "{}]"],

@@ -5,7 +5,7 @@ import pytest
 from rg_env.library import scales
 from rg_env.library.scales import load_shipped
 from rg_env.task_rules.table import TABLE, no_scale_reason, solution
-from tests.support.fixed_scores import paid
+from tests.support.fixed_scores import run_score
 
 SHIPPED = load_shipped()
 
@@ -55,4 +55,4 @@ def test_a_repaired_level_is_on_the_scale_and_its_gold_answers_are_right(
         if set(step.levels) & set(REPAIRS[task].overrides):
             entry = make_asked_entry(task, step.params, 5)
             if right := solution(task, entry):
-                assert paid(task, entry, right, step.params) == 1.0
+                assert run_score(task, entry, right, step.params) == 1.0

@@ -11,7 +11,7 @@ from itertools import islice
 import pytest
 
 from rg_env.library.registry import TASKS
-from tools.answer_texts.near_misses import overpaid
+from tools.answer_texts.near_misses import overrated_misses
 from tools.answer_texts.sampled_items import sampled_items
 
 pytestmark = pytest.mark.slow
@@ -19,17 +19,17 @@ pytestmark = pytest.mark.slow
 ITEMS = 1
 OTHERS = 3
 
-LONGEST = 500
-"""Items with a longer right answer are passed over: they take long and say no more."""
+MAX_CHARS = 500
+"""Items with a longer right answer are skipped: they take long and show no more."""
 
 
 def items_of(task):
     sampled = sampled_items(task, 7_000)
-    made = list(islice((i for i in sampled if 0 < len(i.right) <= LONGEST), OTHERS))
+    made = list(islice((i for i in sampled if 0 < len(i.right) <= MAX_CHARS), OTHERS))
     assert made
     return made
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_no_near_miss_scores_above_a_half(task):
-    assert overpaid(items_of(task), ITEMS) == []
+    assert overrated_misses(items_of(task), ITEMS) == []

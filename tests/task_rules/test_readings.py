@@ -3,7 +3,7 @@
 import pytest
 
 from rg_env.library import datasets
-from tests.support.fixed_scores import paid
+from tests.support.fixed_scores import run_score
 from tools.gold_solvers.boards import manipulated, pooled
 from tools.gold_solvers.numbers import legs, powers
 from tools.gold_solvers.words import synthesized
@@ -30,7 +30,7 @@ def test_the_answer_to_each_interpretation_of_a_question_is_right(task):
         entry = entry_of(task, seed)
         answers = READINGS[task](entry["question"])
         several += len(answers) > 1
-        assert {paid(task, entry, answer) for answer in answers} == {1.0}
+        assert {run_score(task, entry, answer) for answer in answers} == {1.0}
     assert several >= 6
 
 
@@ -40,7 +40,7 @@ def test_a_legal_solution_of_tower_of_hanoi_may_be_long():
     assert first == "Move disk 1 from Peg 2 to Peg 1"
     detour = ["Move disk 1 from Peg 2 to Peg 3", "Move disk 1 from Peg 3 to Peg 1"]
     values = [
-        paid("tower_of_hanoi", entry, "\n".join(moves))
+        run_score("tower_of_hanoi", entry, "\n".join(moves))
         for moves in ([*detour, *rest], [*detour, *rest[:-1]], [detour[1], *rest])
     ]
     assert values == [1.0, 0.05, 0.0]

@@ -5,13 +5,7 @@ import pytest
 from rg_env.library.datasets import fix_of
 from rg_env.task_rules.rules import READABLE_SCORE
 from rg_env.task_rules.table import solution
-from tests.support.fixed_scores import (
-    BASE_TASKS,
-    FIXES,
-    both_scores,
-    entries,
-    entry_of,
-)
+from tests.support.fixed_scores import BASE_TASKS, FIXES, both_scores, entries, entry_of
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +24,7 @@ BY_THE_RULE = {task for task in FIXED if not fix_of(task).fault}
 """Tasks with one right answer."""
 
 
-OVERPAID = {
+OVERRATED = {
     "advanced_geometry": (1.0, "{gold}, or 3, 4"),
     "codeio": (0.7, '{{"kernels": 0, "common_kernel": 0, "cost": 0, {tail}'),
     "coin_flip": (1.0, "0"),
@@ -69,22 +63,22 @@ SEEDS_OF_ENTRIES = {"advanced_geometry": 7001}
 """Where it is not 7000."""
 
 
-@pytest.mark.parametrize("task", sorted(OVERPAID))
-def test_the_library_overpays_a_wrong_answer_and_the_fix_does_not(task):
+@pytest.mark.parametrize("task", sorted(OVERRATED))
+def test_the_library_overrates_a_wrong_answer_and_the_fix_does_not(task):
     entry = entry_of(task, SEEDS_OF_ENTRIES.get(task, 7000))
-    least, wrong = OVERPAID[task]
+    least, wrong = OVERRATED[task]
     gold = solution(task, entry) or ""
     answer = wrong.format(gold=gold, tail=gold[1:])
     installed, fixed = both_scores(task, entry, answer)
     assert fixed < min(0.5, least) <= least <= installed
 
 
-PAID_WHERE_THE_LIBRARY_PAYS_NOTHING = {"boxnet", "propositional_logic"}
-"""A plan of another item raises there, and a letter that follows is worth more."""
+MAY_SCORE_HIGHER = {"boxnet", "propositional_logic"}
+"""A plan of another item raises there, and a letter that follows scores more."""
 
 
-@pytest.mark.parametrize("task", sorted(FIXED - PAID_WHERE_THE_LIBRARY_PAYS_NOTHING))
-def test_a_fix_pays_no_more_than_the_library(task):
+@pytest.mark.parametrize("task", sorted(FIXED - MAY_SCORE_HIGHER))
+def test_a_fix_scores_no_higher_than_the_library(task):
     first, *more = entries(task)
     golds = [solution(task, entry) or "A+1" for entry in (first, *more)]
     for answer in (*golds[1:], f"{golds[0]} {golds[1]}"):

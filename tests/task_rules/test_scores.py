@@ -6,7 +6,7 @@ A right answer may be written in several ways, and no wrong one becomes right.
 import pytest
 
 from rg_env.library import datasets
-from tests.support.fixed_scores import paid
+from tests.support.fixed_scores import run_score
 
 CASES = []
 
@@ -23,7 +23,7 @@ def case(task, scores, answer="", question="", **metadata):
 @pytest.mark.parametrize(("task", "entry", "answer", "score"), CASES)
 def test_an_answer_has_its_score(task, entry, answer, score):
     tolerance = 2e-3 if 0.0 < score < 1.0 else 0.0
-    assert paid(task, entry, answer) == pytest.approx(score, abs=tolerance)
+    assert run_score(task, entry, answer) == pytest.approx(score, abs=tolerance)
 
 
 # -- algebra ---------------------------------------------------------------------------
@@ -167,7 +167,7 @@ QUOTIENT = (
     "Please solve this problem to a maximum of 12 significant digits, rounding up from"
     " the half.\n(7.245/9.153)*(0.845-0.001) = ?"
 )
-# A decimal is paid in full in all digits that are asked for.
+# A decimal scores 1.0 in all digits that are asked for.
 case(
     "decimal_arithmetic",
     {
@@ -184,7 +184,7 @@ case(
     answer="0.668062930184",
     question=QUOTIENT,
 )
-# A candidate is paid as it is shown.
+# A candidate scores 1.0 as it is shown.
 case(
     "number_format",
     {
@@ -297,7 +297,7 @@ case(
     },
     board_config="ooooooooooBoAAooBoooooooooooooCCoooo",
 )
-# Each filling is paid in full that has the numbers and the sums that are given.
+# Each filling with the given numbers and sums scores 1.0.
 case(
     "survo",
     {
@@ -424,4 +424,4 @@ def test_an_answer_to_an_item_of_the_library_has_its_score(row):
     task, seed, score, answer = row.split(maxsplit=3)
     entry = datasets.make_entry(task, {}, int(seed), checked=False)
     answer = answer.replace("GOLD", str(entry["answer"])).replace("\\n", "\n")
-    assert paid(task, entry, answer) == pytest.approx(float(score))
+    assert run_score(task, entry, answer) == pytest.approx(float(score))

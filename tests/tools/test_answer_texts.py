@@ -8,7 +8,7 @@ import pytest
 from tools.answer_texts.near_changes import CHANGES
 from tools.answer_texts.sampled_items import SampledItem, levels_of, sampled_items
 from tools.answer_texts.surely_wrong import SEVERAL, UNKNOWN, is_right, is_wrong
-from tools.correct_answers import is_paid
+from tools.correct_answers import full_scores
 from tools.gold_solvers.boards import car_moves, frees_the_car
 
 
@@ -69,8 +69,8 @@ def test_cars_that_cannot_move_free_nobody():
     assert not frees_the_car(metadata, f"A+4 {moves}")
 
 
-def test_formatting_is_paid_by_our_scorer_and_not_by_the_library_s():
+def test_our_scorer_ignores_formatting_and_the_library_s_does_not():
     item = next(sampled_items("gcd", 2))
     texts = [item.right, f"<b>{item.right}</b>", "x"]
-    paid = [[*is_paid(item, text).values()] for text in texts]
-    assert paid == [[True, True], [False, True], [False, False]]
+    found = [[*full_scores(item, text).values()] for text in texts]
+    assert found == [[True, True], [False, True], [False, False]]

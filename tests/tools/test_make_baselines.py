@@ -9,8 +9,8 @@ from rg_env.library.scales import Scale, Step
 from rg_env.library.trivial_baselines import BASELINES
 from rg_env.stream.item import Item
 from tools.make_baselines import (
-    LEAST_SHARE,
     MEASURED_ON,
+    MIN_SHARE,
     cells_of,
     check_score,
     guesses,
@@ -57,7 +57,7 @@ def test_a_task_whose_items_no_level_changes_is_measured_at_its_defaults(
 
 def test_what_is_best_on_some_items_is_measured_on_others(pool):
     best = asyncio.run(measure(pool, ("syllogism", {}, 250.0)))
-    assert best is not None and best["items"] == MEASURED_ON * LEAST_SHARE
+    assert best is not None and best["items"] == MEASURED_ON * MIN_SHARE
     assert 0.4 < best["value"] < 0.95
 
 

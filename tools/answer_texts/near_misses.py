@@ -72,7 +72,7 @@ def near_misses(item: SampledItem, others: list[str]) -> Iterator[tuple[str, str
             yield "no answer", text
 
 
-def overpaid(items: Sequence[SampledItem], count: int) -> list[str]:
+def overrated_misses(items: Sequence[SampledItem], count: int) -> list[str]:
     """Return the near misses of the first items that score above a half."""
     found = []
     for item in items[:count]:

@@ -22,7 +22,7 @@ _LETTERS = re.compile(r"[A-Za-z]{4,}")
 _kept = functools.lru_cache(maxsize=16)
 """Many strategies read the same of one question; none changes what it gets."""
 
-MAX_CELL = 3
+MAX_CELL_CHARS = 3
 """Longer words on a line of several make it prose."""
 
 
@@ -101,7 +101,7 @@ def _is_row(line: str) -> bool:
         return len(line) > 1 and not _LETTERS.fullmatch(line) and line[-1] not in ".:,"
     if len(cells[-1]) > 1 and cells[-1][-1] in ".:,?!":
         return False
-    return all(len(c) <= MAX_CELL or _NUMBER.fullmatch(c) for c in cells)
+    return all(len(c) <= MAX_CELL_CHARS or _NUMBER.fullmatch(c) for c in cells)
 
 
 @_kept

@@ -27,7 +27,7 @@ SORTED = "def main_solution(data):\n    return sorted(data)"
 LOOP = "def main_solution(n):\n    while n:\n        pass\n    return 'done'"
 DEADLINE_S = 2.0
 
-paid = functools.partial(fixed_scores.paid, "codeio")
+run_score = functools.partial(fixed_scores.run_score, "codeio")
 
 
 def entry(program, given, made, asked=INPUT):
@@ -70,7 +70,7 @@ INPUTS = """
 def test_any_input_with_the_shown_output_is_right(row):
     score, answer = row.replace("↵", "\n").split(maxsplit=1)
     made = entry(SORTED, {"data": [3, 2, 1]}, [1, 2, 3])
-    assert paid(made, answer) == float(score)
+    assert run_score(made, answer) == float(score)
 
 
 def test_a_number_of_another_type_is_another_input():
@@ -78,9 +78,9 @@ def test_a_number_of_another_type_is_another_input():
         "def main_solution(n):\n    return list(range(n))", {"n": 3}, [0, 1, 2]
     )
     for answer in ('{"n": 3.0}', '{"n": 3.000000000000000001}', '{"n": "3"}'):
-        assert paid(made, answer) == READABLE_SCORE
+        assert run_score(made, answer) == READABLE_SCORE
     halved = entry("def main_solution(n):\n    return n / 2", {"n": 3}, 1.5)
-    assert paid(halved, '{"n": 3.0}') == paid(halved, '{"n": 3}') == 1.0
+    assert run_score(halved, '{"n": 3.0}') == run_score(halved, '{"n": 3}') == 1.0
 
 
 def test_a_large_input_is_run_although_the_library_could_not_compare_it():
@@ -88,15 +88,15 @@ def test_a_large_input_is_run_although_the_library_could_not_compare_it():
     made = entry(SORTED, {"data": data[::-1]}, data)
     answer = json.dumps({"data": data})
     assert rejection("codeio", answer, made["answer"]) is not None
-    assert paid(made, answer) == 1.0
-    assert paid(made, answer, scorer_fixes=False) == 0.0
+    assert run_score(made, answer) == 1.0
+    assert run_score(made, answer, scorer_fixes=False) == 0.0
 
 
 def test_an_output_is_scored_without_running_a_program(monkeypatch):
     monkeypatch.setattr(codeio, "produces", lambda *_: pytest.fail("a program was run"))
     made = entry(SORTED, {"data": [2, 1]}, [1, 2], OUTPUT)
     answers = ("[1, 2]", "[1.0, 2]", "(1, 2)", "[2, 1]", "[1, 3]", '{"data": [2, 1]}')
-    assert [paid(made, answer) for answer in answers] == [1, 1, 1, 0, 0, READABLE_SCORE]
+    assert [run_score(made, a) for a in answers] == [1, 1, 1, 0, 0, READABLE_SCORE]
 
 
 # -- values ----------------------------------------------------------------------------
@@ -153,7 +153,7 @@ null = None
 @pytest.mark.parametrize("line", VALUES.strip().splitlines())
 def test_only_the_same_value_is_right_however_near_another_is(line):
     gold, sign, answer = re.split(" ([=≠]) ", line.replace("↵", "\n"), maxsplit=1)
-    score = paid(entry("", {}, json.loads(gold), OUTPUT), answer)
+    score = run_score(entry("", {}, json.loads(gold), OUTPUT), answer)
     assert score == 1.0 if sign == "=" else score <= READABLE_SCORE
 
 

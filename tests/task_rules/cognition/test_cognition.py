@@ -5,7 +5,7 @@ import pytest
 from rg_env.library import datasets
 from rg_env.library.scales import load_shipped
 from rg_env.task_rules.cognition import may_show_another_count, unscramble
-from tests.support.fixed_scores import fixed_score, paid
+from tests.support.fixed_scores import fixed_score, run_score
 
 # -- rectangle_count -------------------------------------------------------------------
 
@@ -61,7 +61,7 @@ def test_inverse_moves_solve_a_scrambled_cube_of_every_size():
         for seed in range(2):
             entry = datasets.make_entry("rubiks_cube", step.params, seed)
             answer = unscramble(entry["metadata"]["scramble_moves"])
-            assert paid("rubiks_cube", entry, answer, step.params) == 1.0
+            assert run_score("rubiks_cube", entry, answer, step.params) == 1.0
 
 
 def test_inverse_moves_do_not_begin_with_a_number():
