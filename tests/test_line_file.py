@@ -68,7 +68,7 @@ def test_a_link_stays_and_only_regular_files_are_opened(tmp_path):
     assert link.is_symlink()
     os.mkfifo(tmp_path / "pipe")
     for name in ("pipe", "."):
-        with pytest.raises(OSError, match="no regular file"):
+        with pytest.raises(OSError, match="not a regular file"):
             LineFile(tmp_path / name).open()
 
 

@@ -36,5 +36,5 @@ def test_a_formal_conclusion_follows_like_one_in_words(premises, conclusion, is_
 
 
 def test_another_kind_of_statement_raises():
-    with pytest.raises(ValueError, match="no categorical statement"):
+    with pytest.raises(ValueError, match="not a categorical statement"):
         follows(["Most a are b"], "All a are b", True)
