@@ -18,7 +18,8 @@ from datasets import Dataset, IterableDataset
 from transformers import Trainer, TrainerCallback
 
 from rg_env.errors import RunError, SettingError
-from rg_env.reward.extraction import completion_text, opens_thinking
+from rg_env.reward.chat_messages import completion_text
+from rg_env.reward.extraction import opens_thinking
 from rg_env.run.metrics import GroupLog
 from rg_env.stream.completion_scores import Result, score_async
 from rg_env.stream.item import Item

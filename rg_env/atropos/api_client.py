@@ -6,14 +6,12 @@ no more batches. Therefore every environment checks the API's queue every
 the waiting groups would fill the part of a batch that is not allotted. Then
 
 - an environment without a group in the queue registers again;
-- if another one had none at `CHECKS_BEFORE_END` checks in a row, its registration is
-  ended.
+- one that had none at `CHECKS_BEFORE_END` checks in a row has its registration ended.
 
 An environment also registers again if its last check is more than 1.5 times
 `CHECK_EVERY_S` ago. So a live one registers again before its registration is ended, or
-at its next check; no group leaves the queue meanwhile. Environments of this program
-have a mark in the product of weight and length, which decides shares; others are left
-alone.
+at its next check; no group leaves the queue meanwhile. Only environments of this
+program are ended: they have a mark in the product of weight and length.
 
 Mends B6, B17 and B26 of docs/host_defects.md.
 """

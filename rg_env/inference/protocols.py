@@ -26,7 +26,7 @@ import msgspec
 from rg_env.inference.completions import Completion
 from rg_env.inference.connection import bad_reply
 from rg_env.inference.prompts import Prompt
-from rg_env.reward.extraction import rejoin_thinking
+from rg_env.reward.chat_messages import rejoin_thinking
 
 # Values without an effect. For fields that are not sent, vLLM uses the model's
 # `generation_config.json`.

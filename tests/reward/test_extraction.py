@@ -12,7 +12,6 @@ from rg_env.reward.extraction import (
     MAX_CLOSING_WORDS,
     THINKING,
     Extraction,
-    completion_text,
     extract_answer,
     opens_thinking,
 )
@@ -411,7 +410,7 @@ def test_a_long_row_of_boxes_is_read_in_one_pass(piece, begin):
     assert read_in_one_pass(piece, begin, answer_format="boxed") is None
 
 
-# -- prompts and messages --------------------------------------------------------------
+# -- prompts ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("opened", ["<think>", "<think>\n", "◁think▷", "<Think>\n\n"])
@@ -419,15 +418,3 @@ def test_a_prompt_that_ends_with_an_opening_tag_opens_the_thinking(opened):
     assert opens_thinking(f"Question\nassistant\n{opened}")
     assert not opens_thinking(f"{opened}\n\n</think>\n\n")
     assert not opens_thinking(f"{opened} I say")
-
-
-@pytest.mark.parametrize("name", ["reasoning_content", "reasoning", "thinking"])
-def test_thinking_that_was_split_off_belongs_to_the_text(name):
-    message = {name: "5?", "content": "<answer>6</answer>"}
-    assert completion_text([message]) == "<think>5?</think><answer>6</answer>"
-    assert completion_text([message | {name: None}]) == "<answer>6</answer>"
-
-
-def test_a_completion_without_messages_or_content_is_an_empty_text():
-    assert completion_text("5") == "5"
-    assert completion_text([]) == completion_text([{"content": None}]) == ""
