@@ -83,7 +83,7 @@ from rg_env.run.checkpoints import Checkpoints
 from rg_env.run.dumps import Dumps
 from rg_env.run.group_loop import Run, Window
 from rg_env.run.metrics import Metrics
-from rg_env.settings import environment_settings, program_settings
+from rg_env.settings import environment_settings, server_and_launch_settings
 from rg_env.shutdown import Lifetime
 from rg_env.stream.adaptive_weights import AdaptiveWeights
 from rg_env.stream.curriculum import Feedback
@@ -176,7 +176,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         start_checks.check_text_settings(config, self._server_types, trains=False)
         if not has_tokenizer:  # the framework loads one all the same
             config = config.model_copy(update={"tokenizer_name": tokenizer})
-        if servers[0].base_url == program_settings.SIMULATED:
+        if servers[0].base_url == server_and_launch_settings.SIMULATED:
             self.server_cls = SimulatedClient
         if self.server_cls is BaseEnv.server_cls:  # else a subclass has set its own
             self.server_cls = Client
@@ -271,7 +271,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
     def config_init(cls) -> tuple[ReasoningGymEnvConfig, list[APIServerConfig]]:
         """Return the default settings of the command line."""
         config = ReasoningGymEnvConfig(**environment_settings.DEFAULTS)
-        return config, [APIServerConfig(**program_settings.DEFAULTS)]
+        return config, [APIServerConfig(**server_and_launch_settings.DEFAULTS)]
 
     @classmethod
     def cli(cls) -> None:

@@ -22,9 +22,9 @@ from rg_env.installation import PROJECT
 from rg_env.library import datasets, registry, scales
 from rg_env.library.trivial_baselines import BASELINES, GUESSABLE_ABOVE
 from rg_env.results.samples import grouped
-from rg_env.settings import environment_settings, program_settings
+from rg_env.settings import environment_settings, server_and_launch_settings
 from rg_env.settings.environment_settings import DATA_DUMPS, GROUPS
-from rg_env.settings.program_settings import LaunchSettings
+from rg_env.settings.server_and_launch_settings import LaunchSettings
 from rg_env.settings.setting_checks import CheckedModel
 from rg_env.task_rules.faster_functions import source_digest
 from rg_env.task_rules.rules import ScorerFix
@@ -154,8 +154,8 @@ def _row(group: type[CheckedModel], name: str) -> str:
     default = {"shard_index": 0, "num_shards": 1}.get(
         name, info.get_default(call_default_factory=True)
     )
-    is_server = group is program_settings.CheckedServer
-    of_commands = program_settings if is_server else environment_settings
+    is_server = group is server_and_launch_settings.CheckedServer
+    of_commands = server_and_launch_settings if is_server else environment_settings
     start = of_commands.DEFAULTS.get(name, default)
     field = f"[`{name}`]({LINKS[name]})" if name in LINKS else f"`{name}`"
     meaning = " ".join((info.description or "").split())
@@ -176,7 +176,7 @@ def _section(group: type[CheckedModel]) -> str:
 def settings_page() -> str:
     groups: tuple[type[CheckedModel], ...] = (
         *GROUPS,
-        program_settings.CheckedServer,
+        server_and_launch_settings.CheckedServer,
         LaunchSettings,
     )
     return SETTINGS.format(sections="\n\n".join(map(_section, groups)))

@@ -21,6 +21,9 @@ T = TypeVar("T")
 # A call fails when more nodes than these were lost during it.
 MAX_LOST_NODES = 10
 
+# Calls in flight for each core, so that none is idle.
+CALLS_PER_CORE = 4
+
 
 class Cluster:
     """A connection to a cluster.
@@ -30,11 +33,14 @@ class Cluster:
             cluster that this machine belongs to, "local" for a new one of this machine.
 
     Attributes:
-        cpus: The cores of all nodes, at the start.
+        max_calls: The number of calls that keep all nodes busy.
+        samples_per_call: The number of samples in a call of `rescore`.
 
     Raises:
         RunError: There is no cluster.
     """
+
+    samples_per_call = 100
 
     def __init__(self, address: str) -> None:
         # Sent to the nodes, so that none runs another version of this package.
@@ -48,7 +54,8 @@ class Cluster:
             )
         except (RayError, OSError, RuntimeError, ValueError) as error:
             raise RunError(f"no Ray cluster at {shown(address)}: {error}") from error
-        self.cpus = int(ray.cluster_resources().get("CPU", 1))
+        cores = int(ray.cluster_resources().get("CPU", 1))
+        self.max_calls = cores * CALLS_PER_CORE
         self.close = ray.shutdown
 
     async def call(self, function: Callable[..., T], *arguments: Any) -> T:

@@ -20,7 +20,7 @@ from pydantic import Field
 from rg_env.errors import SettingError
 from rg_env.inference.connection import extra_body_of
 from rg_env.settings.environment_settings import CheckedSettings
-from rg_env.settings.program_settings import SIMULATED, CheckedServer
+from rg_env.settings.server_and_launch_settings import SIMULATED, CheckedServer
 from rg_env.settings.setting_checks import build
 
 LOCAL_PORTS = range(9004, 9008)  # where the framework expects servers by default

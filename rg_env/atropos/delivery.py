@@ -23,8 +23,9 @@ from rg_env.executor import in_thread
 from rg_env.group_encoding import encode_groups
 from rg_env.inference.connection import sampling_extra_of
 from rg_env.run.dumps import Dumps
-from rg_env.run.group import Ending, Group, count_rollouts, groups_in, has_variance
+from rg_env.run.group import Group, count_rollouts, groups_in, has_variance
 from rg_env.run.group_loop import Refused
+from rg_env.run.ledger import Ending
 
 logger = logging.getLogger(__name__)
 

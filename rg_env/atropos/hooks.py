@@ -28,8 +28,9 @@ from atroposlib.envs.base import BaseEnv, ScoredDataGroup
 from rg_env.atropos.delivery import GroupSender, check
 from rg_env.atropos.model import Completions, ItemPrompts
 from rg_env.atropos.rewards import GroupRewards
-from rg_env.run.group import Ending, Group, Ledger, count_rollouts, groups_in
+from rg_env.run.group import Group, count_rollouts, groups_in
 from rg_env.run.group_loop import Lost, Part, Refused, Run
+from rg_env.run.ledger import Ending, Ledger
 from rg_env.run.metrics import Metrics
 from rg_env.stream.group_scorer import ScoringUnavailableError
 from rg_env.stream.prefetch import NoItemsError

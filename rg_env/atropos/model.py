@@ -14,10 +14,11 @@ from rg_env.inference.probe import ProbeRequest
 from rg_env.inference.prompts import Prompts
 from rg_env.inference.servers import Servers
 from rg_env.reward.prompt import choose_prompt, list_prompts
-from rg_env.run.group import Ending, Group
+from rg_env.run.group import Group
 from rg_env.run.group_loop import Lost
+from rg_env.run.ledger import Ending
 from rg_env.settings.environment_settings import PUBLISHED
-from rg_env.settings.program_settings import TEMPLATE_KWARGS
+from rg_env.settings.server_and_launch_settings import TEMPLATE_KWARGS
 from rg_env.stream.item import Message, build_messages
 
 # Values for the tokens of a prompt, as the framework's managed server writes them.

@@ -13,8 +13,9 @@ from rg_env.executor import in_thread
 from rg_env.results.result_file import settings_text
 from rg_env.results.run_metrics import metrics_path
 from rg_env.results.terminal import WorkProgress
-from rg_env.run.group import Ending, Group
+from rg_env.run.group import Group
 from rg_env.run.group_loop import Run, Window
+from rg_env.run.ledger import Ending
 
 logger = logging.getLogger(__name__)
 

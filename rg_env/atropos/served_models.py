@@ -22,7 +22,7 @@ from rg_env.inference.connection import (
 from rg_env.inference.protocols import CHAT
 from rg_env.installation import TOKENIZER_FOLDER
 from rg_env.settings.environment_settings import DEFAULT_MODEL, DEFAULT_TOKENIZER
-from rg_env.settings.program_settings import SIMULATED
+from rg_env.settings.server_and_launch_settings import SIMULATED
 from rg_env.settings.setting_checks import without_path
 
 logger = logging.getLogger(__name__)

@@ -22,7 +22,7 @@ from rg_env.installation import TOKENIZER_FOLDER
 from rg_env.places import check_writable
 from rg_env.reward.extraction import FORMAT_FAILURES
 from rg_env.settings.environment_settings import DATA_DUMPS
-from rg_env.settings.program_settings import SIMULATED
+from rg_env.settings.server_and_launch_settings import SIMULATED
 
 if TYPE_CHECKING:
     from rg_env.demo.stand_in_trainer import StandInTrainer

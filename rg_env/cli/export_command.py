@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from rg_env.adapters import files
+from rg_env.adapters import dataset_export
 from rg_env.cli.main import (
     CONTEXT_SETTINGS,
     Number,
@@ -85,17 +85,19 @@ def items(
     origin["levels"] = "fixed when the files were written; training does not move them"
     for_each_task = settings.num_eval_samples_per_task
     is_verl = form == "verl"
-    kind: files.Kind = "verl" if is_verl else "items"
-    file_format: files.Form = "parquet" if is_verl else form
+    kind: dataset_export.Kind = "verl" if is_verl else "items"
+    file_format: dataset_export.Form = "parquet" if is_verl else form
     total = for_each_task * len(tasks.categories()) + number
     with (
-        files.new_export(out, kind, file_format, how=origin) as export,
+        dataset_export.new_export(out, kind, file_format, how=origin) as export,
         WorkProgress("export", total, "items") as progress,
     ):
 
         def write(split: str, items: Iterable[Item]) -> None:
-            rows = files.item_rows(tasks, _with_progress(items, progress))
-            export.write(split, files.verl_rows(split, rows) if is_verl else rows)
+            rows = dataset_export.item_rows(tasks, _with_progress(items, progress))
+            export.write(
+                split, dataset_export.verl_rows(split, rows) if is_verl else rows
+            )
 
         held_out = tasks.evaluation(
             for_each_task, settings.eval_seed, settings.eval_level
@@ -104,7 +106,7 @@ def items(
         origin["items_digest"] = tasks.digest(held_out)
         export.left_out["draws without an item"] = tasks.failures.total()
         write("test", held_out)
-        new_items = files.new_items(tasks, held_out, export.left_out)
+        new_items = dataset_export.new_items(tasks, held_out, export.left_out)
         write("train", itertools.islice(new_items, number))
     print(f"{export}\ncard: {out / 'README.md'}")
     return int(export.tasks["train"].total() < number)
@@ -146,12 +148,12 @@ def sft(
             "with_evaluation": with_evaluation,
         }
     )
-    with files.new_export(out, "sft", form, how=origin) as export:
+    with dataset_export.new_export(out, "sft", form, how=origin) as export:
         left_out = export.left_out
-        samples = files.select_usable(
+        samples = dataset_export.select_usable(
             sources.samples("export"), left_out, with_evaluation=with_evaluation
         )
-        rows = files.sft_rows(samples, least_score, most_per_item, left_out)
+        rows = dataset_export.sft_rows(samples, least_score, most_per_item, left_out)
         export.write("train", rows)
         if not export.tasks and sources.unread:
             raise sources.no_completion_error(paths)

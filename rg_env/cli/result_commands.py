@@ -45,10 +45,6 @@ logger = logging.getLogger(__name__)
 # A batch can hold all runs of a published task, which have the same items.
 SAMPLES_PER_BATCH = 1_500
 
-SAMPLES_PER_CALL = 100
-# Queued calls for each core of a cluster, so that none is idle.
-CALLS_PER_CORE = 4
-
 
 # -- compare ---------------------------------------------------------------------------
 
@@ -279,9 +275,9 @@ async def _rescore(
             await rescore(items, Rescoring(pool, library).score_item, sinks)
         else:
             await rescore(
-                batched(samples, SAMPLES_PER_CALL),
+                batched(samples, cluster.samples_per_call),
                 lambda batch: cluster.call(rescore_here, batch, modules),
                 sinks,
-                cluster.cpus * CALLS_PER_CORE,
+                cluster.max_calls,
             )
     return rows

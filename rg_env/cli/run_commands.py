@@ -15,11 +15,11 @@ import click
 from rg_env import logs, shutdown
 from rg_env.cli.main import Number, flag, json_option, load_class, option
 from rg_env.cli.options import ExplicitSettings, SettingsCommand, options
-from rg_env.errors import RunError, SettingError, not_allowed, shown
+from rg_env.errors import RunError, SettingError, not_allowed
 from rg_env.installation import COMMAND, PROGRAM, PROJECT
 from rg_env.places import check_writable
 from rg_env.settings import setting_checks
-from rg_env.settings.program_settings import LaunchSettings
+from rg_env.settings.server_and_launch_settings import LaunchSettings
 from rg_env.settings.setting_checks import SECRET
 
 if TYPE_CHECKING:
@@ -190,6 +190,7 @@ def screen(
     from rg_env.line_file import read_groups
     from rg_env.results.screening import (
         ScreenRun,
+        check_screen_file,
         screen_table,
         screen_tasks,
         screen_text,
@@ -198,7 +199,7 @@ def screen(
 
     if out.suffix != ".yaml":
         raise not_allowed("--out", str(out), "*.yaml")
-    _check_screen_file(out)
+    check_screen_file(out)
     rows_path = str(out.with_suffix(".jsonl"))
     env = build_env(command, explicit, lambda c: ScreenRun(c, groups, rows_path))
     _write_rows(env)
@@ -212,21 +213,10 @@ def screen(
         )
     sections = env.screen.settings(_settings_file(command, explicit), tasks)
     path = rows.with_suffix(".yaml")
-    _check_screen_file(path)
+    check_screen_file(path)
     path.write_text(screen_text(sections), encoding="utf-8")
     print(f"settings: {path}\nrun: {COMMAND} serve --config {path}")
     return 0
-
-
-def _check_screen_file(out: Path) -> None:
-    """Refuse a file that cannot be written, or an existing one not from `screen`."""
-    from rg_env.results.screening import HEAD
-
-    check_writable("--out", out)
-    if out.exists() and not out.read_bytes().startswith(HEAD.encode()):
-        raise SettingError(
-            f"--out: {shown(str(out))} was not written by `screen`; choose another file"
-        )
 
 
 def _settings_file(

@@ -22,7 +22,7 @@ import aiohttp
 import orjson
 
 from rg_env.errors import RunError, printable
-from rg_env.settings.program_settings import TEMPLATE_KWARGS
+from rg_env.settings.server_and_launch_settings import TEMPLATE_KWARGS
 
 # Symptoms of a server that fails.
 ERROR = "answers with an error"

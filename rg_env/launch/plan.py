@@ -18,7 +18,7 @@ from rg_env.errors import SettingError
 from rg_env.installation import PROJECT
 from rg_env.launch.program import Program
 from rg_env.line_file import try_lock
-from rg_env.settings.program_settings import SIMULATED, LaunchSettings
+from rg_env.settings.server_and_launch_settings import SIMULATED, LaunchSettings
 
 SERVED_NAME = "policy"
 """The model's name at the inference server that is started."""

@@ -13,7 +13,6 @@ import decimal
 import functools
 import inspect
 import json
-import math
 import pickle
 import random
 import sys
@@ -25,7 +24,7 @@ from typing import Any
 from rg_env.errors import SettingError, shown, unknown_name
 from rg_env.library.registry import OWN_TASKS, cause_of, load_factory
 from rg_env.reward.score import ScoreFunction, as_unit
-from rg_env.task_rules.one_rule import CONTAINMENT_FIX
+from rg_env.task_rules.answer_matching import CONTAINMENT_FIX
 from rg_env.task_rules.rules import MAX_ANSWER_CHARS, Entry, ScorerFix
 from rg_env.task_rules.table import fault_of, rules_of, source_task
 
@@ -228,20 +227,6 @@ def scoring_dataset(task: str, params: Mapping[str, Any]) -> Any:
     if _scorer_needs_no_dataset(dataset_cls):  # setup takes up to half a second
         return object.__new__(dataset_cls)
     return cached_dataset(task, params)
-
-
-def checked_scorer(scorer: ScoreFunction) -> ScoreFunction:
-    """Return a user's `score_answer` that raises TypeError for an invalid score."""
-
-    def score(answer: str, entry: Entry) -> Any:
-        value = scorer(answer, entry)
-        number = float(value) if hasattr(value, "__float__") else math.nan
-        # A sum of floats may lie slightly outside [0, 1].
-        if not -1e-6 <= number <= 1 + 1e-6:
-            raise TypeError(f"returned {shown(value)}; expected a number from 0 to 1")
-        return value
-
-    return score
 
 
 def has_base_scorer(task: str) -> bool:

@@ -19,6 +19,7 @@ from rg_env.reward.score import (
     ScoreRow,
     ScoringRules,
     as_row,
+    checked_scorer,
     score_both_formats,
 )
 from rg_env.task_rules.rules import Entry
@@ -68,7 +69,7 @@ dataset_entry = datasets.dataset_entry
 def _scorer(task: str, source: str, dataset: Any, rules: ScoringRules) -> ScoreFunction:
     scorer: ScoreFunction = dataset.score_answer
     if source in OWN_TASKS:
-        scorer = datasets.checked_scorer(scorer)
+        scorer = checked_scorer(scorer)
     return datasets.corrected_scorer(task, scorer) if rules.scorer_fixes else scorer
 
 

@@ -15,8 +15,9 @@ from rg_env.group_encoding import encode_group
 from rg_env.logs import should_log
 from rg_env.results.result_file import ResultFile, read_lines, result_files
 from rg_env.results.samples import pick
-from rg_env.run.group import Ending, Group, count_rollouts, groups_in, has_variance
+from rg_env.run.group import Group, count_rollouts, groups_in, has_variance
 from rg_env.run.group_loop import RunStoppedError
+from rg_env.run.ledger import Ending
 from rg_env.settings.setting_checks import Affects
 from rg_env.stream.curriculum import Count, Share
 

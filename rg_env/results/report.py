@@ -51,7 +51,7 @@ from rg_env.results.run_metrics import RunMetrics, metrics_path, read_metrics, r
 from rg_env.results.samples import Row, Sample, batched
 from rg_env.results.sources import METRICS, Sources, find_files
 from rg_env.reward.score import OUTCOMES
-from rg_env.settings.program_settings import SIMULATED
+from rg_env.settings.server_and_launch_settings import SIMULATED
 
 logger = logging.getLogger(__name__)
 

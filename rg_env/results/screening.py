@@ -14,13 +14,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
 import yaml
 from rich.table import Table
 
-from rg_env.errors import SettingError, counted, not_allowed
+from rg_env.errors import SettingError, counted, not_allowed, shown
+from rg_env.places import check_writable
 from rg_env.results.estimates import Estimate, estimate_share
 from rg_env.results.samples import TRUNCATED, Row, grouped
 from rg_env.results.terminal import NumberTable
@@ -286,6 +288,15 @@ class ScreenRun:
         env = {n: v for n, v in explicit["env"].items() if n not in TASK_SELECTION}
         env |= {name: value for name, value in chosen.items() if value}
         return {**explicit, "env": env}
+
+
+def check_screen_file(out: Path) -> None:
+    """Refuse a file that cannot be written, or an existing one not from `screen`."""
+    check_writable("--out", out)
+    if out.exists() and not out.read_bytes().startswith(HEAD.encode()):
+        raise SettingError(
+            f"--out: {shown(str(out))} was not written by `screen`; choose another file"
+        )
 
 
 def screen_text(settings: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ import json
 import re
 from collections.abc import Callable
 
-from rg_env.task_rules.one_rule import is_balanced
+from rg_env.task_rules.answer_matching import is_balanced
 from rg_env.task_rules.reading.filler_words import asked_words, lead_end
 from rg_env.task_rules.reading.values import read_value
 

@@ -151,6 +151,20 @@ def tagged(answer: str) -> str:
     return f"<answer>{answer}</answer>"
 
 
+def checked_scorer(scorer: ScoreFunction) -> ScoreFunction:
+    """Return a user's `score_answer` that raises TypeError for an invalid score."""
+
+    def score(answer: str, entry: Mapping[str, Any]) -> Any:
+        value = scorer(answer, entry)
+        number = float(value) if hasattr(value, "__float__") else math.nan
+        # A sum of floats may lie slightly outside [0, 1].
+        if not -1e-6 <= number <= 1 + 1e-6:
+            raise TypeError(f"returned {value!r:.80}; expected a number from 0 to 1")
+        return value
+
+    return score
+
+
 def as_unit(value: Any) -> float:
     """Return a scorer's result as a number in [0, 1]; 0 if it is not a finite number.
 

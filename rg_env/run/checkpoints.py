@@ -31,7 +31,7 @@ from typing import Any, Protocol
 from rg_env.errors import SettingError
 from rg_env.line_file import try_lock
 from rg_env.run.dumps import Dumps
-from rg_env.run.group import Ending, Ledger
+from rg_env.run.ledger import Ending, Ledger
 from rg_env.stream.curriculum import Feedback
 from rg_env.stream.prefetch import RunItems
 

@@ -21,7 +21,8 @@ from typing import Any
 
 from rg_env.errors import RunError
 from rg_env.logs import should_log
-from rg_env.run.group import Ending, Group, Ledger
+from rg_env.run.group import Group
+from rg_env.run.ledger import Ending, Ledger
 from rg_env.shutdown import IN_FLIGHT_GRACE_S, cancel_and_wait
 from rg_env.stream.group_scorer import ScoringUnavailableError
 

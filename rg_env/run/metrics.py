@@ -17,7 +17,8 @@ from statistics import fmean
 
 from rg_env.reward.score import OUTCOMES
 from rg_env.run.alarms import Alarms
-from rg_env.run.group import Group, Ledger, has_variance
+from rg_env.run.group import Group, has_variance
+from rg_env.run.ledger import Ledger
 from rg_env.stream.completion_scores import Result
 from rg_env.stream.item import Item
 

@@ -7,7 +7,7 @@ import re
 import string
 from fractions import Fraction
 
-from rg_env.task_rules.one_rule import one_answer
+from rg_env.task_rules.answer_matching import one_answer
 from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_guard
 from rg_env.task_rules.reading.numbers import as_number
 from rg_env.task_rules.rules import (

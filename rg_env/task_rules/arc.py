@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
+from rg_env.task_rules.answer_matching import one_answer
 from rg_env.task_rules.faster_functions import dataset_init
-from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.rules import Entry, FasterFunction, ItemCheck, TaskRules
 
 # -- arc_1d ----------------------------------------------------------------------------

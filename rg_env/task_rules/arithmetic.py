@@ -6,7 +6,7 @@ import decimal
 import re
 from datetime import datetime
 
-from rg_env.task_rules.one_rule import one_answer
+from rg_env.task_rules.answer_matching import one_answer
 from rg_env.task_rules.reading.numbers import exact_value, is_same_number
 from rg_env.task_rules.rules import (
     Entry,

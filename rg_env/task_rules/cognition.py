@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.task_rules.algorithmic.words import anagrams
+from rg_env.task_rules.answer_matching import one_answer
 from rg_env.task_rules.faster_functions import dataset_init
-from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.reading.lists import repetition_guard
 from rg_env.task_rules.rules import (
     Entry,

@@ -9,8 +9,8 @@ import re
 from collections import Counter
 from itertools import pairwise
 
+from rg_env.task_rules.answer_matching import CONTAINMENT_FIX, one_answer
 from rg_env.task_rules.arc import shows_no_rule
-from rg_env.task_rules.one_rule import CONTAINMENT_FIX, one_answer
 from rg_env.task_rules.reading import lists
 from rg_env.task_rules.reading.antiderivatives import integration_rules
 from rg_env.task_rules.reading.numbers import as_fraction, as_number, exact_value

@@ -84,7 +84,7 @@ class ScorerFix:
     Attributes:
         score: Returns the corrected score.
         fault: The fault of the library's scorer, as one sentence; "" for the rule of
-            tasks with one right answer, `rg_env.task_rules.one_rule`.
+            tasks with one right answer, `rg_env.task_rules.answer_matching`.
         runs_programs: Whether `score` runs the program of an entry on the answer. It
             passes only right answers to the library's scorer and so needs no guard.
     """

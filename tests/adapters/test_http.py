@@ -20,7 +20,7 @@ pytest.importorskip("uvicorn")
 
 from rg_env import Item, Tasks, score
 from rg_env.adapters import http as server
-from rg_env.adapters.files import item_rows
+from rg_env.adapters.dataset_export import item_rows
 from rg_env.adapters.http import ScoreServer
 from rg_env.library import installed_library as pool_module
 from rg_env.serving import ClientCheck

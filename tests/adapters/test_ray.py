@@ -13,7 +13,7 @@ pytest.importorskip("ray")
 from ray.cluster_utils import Cluster as Nodes
 
 from rg_env import Tasks
-from rg_env.adapters.ray import Cluster
+from rg_env.adapters.ray import CALLS_PER_CORE, Cluster
 from rg_env.results.rescoring import rescore_here
 from rg_env.results.samples import Sample
 
@@ -51,7 +51,7 @@ def test_scores_are_those_of_one_machine_though_a_node_is_killed(nodes):
     node = nodes.add_node(num_cpus=1)
     nodes.wait_for_nodes()
     cluster = Cluster(nodes.address)
-    assert cluster.cpus == 2
+    assert cluster.max_calls == 2 * CALLS_PER_CORE
     parts = [samples(40)[start : start + 12] for start in range(0, 120, 12)]
 
     async def over_nodes():

@@ -37,7 +37,7 @@ def python(tmp_path_factory, repo_root):
     return environment(folder, f"{repo_root}[{extras}]", hub, "ray[serve]", TORCH)
 
 
-NAMES = ["files", "ray", "tinker", "trl", "verifiers", "verl"]
+NAMES = ["dataset_export", "ray", "tinker", "trl", "verifiers", "verl"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -5,7 +5,7 @@ import importlib.util
 import pytest
 
 from rg_env import Item, Result, Tasks
-from rg_env.adapters import files, verl
+from rg_env.adapters import dataset_export, verl
 from rg_env.adapters.verl import MAX_TRIES
 from rg_env.errors import RunError
 
@@ -21,8 +21,12 @@ def item(own_pool):
 def call(item, tmp_path):
     """Return what calls the function as verl does: by a path, with keywords."""
     pytest.importorskip("pyarrow")
-    with files.new_export(tmp_path / "x", "verl", "parquet") as export:
-        rows = list(files.verl_rows("train", files.item_rows(Tasks("gcd"), [item])))
+    with dataset_export.new_export(tmp_path / "x", "verl", "parquet") as export:
+        rows = list(
+            dataset_export.verl_rows(
+                "train", dataset_export.item_rows(Tasks("gcd"), [item])
+            )
+        )
         export.write("train", rows)
     path = tmp_path / "x" / "compute_score.py"
     spec = importlib.util.spec_from_file_location("custom_module", path)

@@ -5,7 +5,7 @@ from atroposlib.envs.server_handling.server_manager import APIServerConfig
 
 from rg_env.atropos.config import server_list
 from rg_env.errors import SettingError
-from rg_env.settings.program_settings import SIMULATED
+from rg_env.settings.server_and_launch_settings import SIMULATED
 from tests.support.parts import NOWHERE, server_config
 
 # -- the list of servers ---------------------------------------------------------------

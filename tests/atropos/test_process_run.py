@@ -4,8 +4,8 @@ import asyncio
 from types import SimpleNamespace
 
 from rg_env.atropos.process_run import Processing
-from rg_env.run.group import Ending
 from rg_env.run.group_loop import Refused, Run
+from rg_env.run.ledger import Ending
 
 
 class Parts:

@@ -12,7 +12,7 @@ from rg_env.cli import run_commands
 from rg_env.errors import RunError, SettingError
 from rg_env.installation import TOKENIZER_FOLDER
 from rg_env.settings.environment_settings import DEFAULT_MODEL
-from rg_env.settings.program_settings import SIMULATED, CheckedServer
+from rg_env.settings.server_and_launch_settings import SIMULATED, CheckedServer
 from tests.support.odd_servers import HTML, Odd, serving
 from tests.support.parts import NOWHERE
 

@@ -9,7 +9,7 @@ from transformers import AutoTokenizer
 
 from rg_env.atropos import start_checks
 from rg_env.errors import SettingError
-from rg_env.settings.program_settings import SIMULATED
+from rg_env.settings.server_and_launch_settings import SIMULATED
 from tests.support.parts import (
     TOKENIZER,
     build_env,

@@ -80,7 +80,7 @@ main()
 def test_fewer_items_than_requested_are_written_with_status_1(
     tmp_path, capsys, monkeypatch
 ):
-    monkeypatch.setattr("rg_env.adapters.files.MAX_REPEATS_IN_A_ROW", 50)
+    monkeypatch.setattr("rg_env.adapters.dataset_export.MAX_REPEATS_IN_A_ROW", 50)
     few = "{gcd: {min_numbers: 2, max_numbers: 2, min_value: 1, max_value: 3}}"
     argv = ["--env.tasks", "gcd", "--env.complexity_mode", "None"]
     argv += ["--env.task_params", few, "--out", str(tmp_path / "x")]

@@ -15,7 +15,7 @@ from rg_env.cli.main import COMMANDS, NAME
 from rg_env.cli.options import SHOWN_IN_HELP
 from rg_env.settings import environment_settings
 from rg_env.settings.environment_settings import CheckedSettings
-from rg_env.settings.program_settings import CheckedServer
+from rg_env.settings.server_and_launch_settings import CheckedServer
 from tests.support.parts import ENTRY, run_main
 
 EXPORTS = ("export items", "export sft")

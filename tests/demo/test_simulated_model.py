@@ -20,7 +20,7 @@ from rg_env.demo.simulated_model import (
 from rg_env.inference.completions import Sampling
 from rg_env.inference.prompts import Prompt
 from rg_env.reward.extraction import extract_answer
-from rg_env.settings.program_settings import SIMULATED
+from rg_env.settings.server_and_launch_settings import SIMULATED
 from rg_env.stream.item import Item
 from tests.support.parts import (
     ENTRY_OF_FOUR,

@@ -7,8 +7,8 @@ import pytest
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.run import checkpoints
 from rg_env.run.checkpoints import BadCheckpointError
-from rg_env.run.group import Ending
-from rg_env.settings.program_settings import SIMULATED
+from rg_env.run.ledger import Ending
+from rg_env.settings.server_and_launch_settings import SIMULATED
 from tests.support.parts import build_env, empty_api, ready_env
 from tests.support.runs import (
     completions_of,

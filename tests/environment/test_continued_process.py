@@ -8,7 +8,7 @@ import pytest
 from rg_env.atropos.process_run import Processing
 from rg_env.line_file import read_groups
 from rg_env.results.result_file import settings_path
-from rg_env.settings.program_settings import SIMULATED
+from rg_env.settings.server_and_launch_settings import SIMULATED
 from tests.support.parts import options_of, run_main
 from tests.support.runs import completions_of, interrupted_when, processed
 

@@ -13,7 +13,7 @@ import pytest
 
 from rg_env.demo.stand_in_trainer import ENDLESS
 from rg_env.line_file import read_groups
-from rg_env.settings.program_settings import SIMULATED
+from rg_env.settings.server_and_launch_settings import SIMULATED
 from tests.support.faults import MAX_HANG_S
 from tests.support.inference_server import inference_server
 from tests.support.parts import options_of

@@ -7,7 +7,7 @@ import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv, system_prompt
 from rg_env import Item
-from rg_env.adapters.files import sft_rows
+from rg_env.adapters.dataset_export import sft_rows
 from rg_env.errors import SettingError
 from rg_env.results.rescoring import rescore_here
 from rg_env.results.sources import Sources, find_files

@@ -11,7 +11,7 @@ from rg_env import Tasks
 from rg_env.inference import server_health, servers
 from rg_env.results.samples import grouped, sample_of
 from rg_env.results.score_tables import EvalSummary
-from rg_env.settings.program_settings import SIMULATED
+from rg_env.settings.server_and_launch_settings import SIMULATED
 from rg_env.stream.group_scorer import GroupScorer, ScoringUnavailableError
 from tests.support.parts import FAST_TASKS, options_of, ready_env, run_main
 from tests.support.runs import (

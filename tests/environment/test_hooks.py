@@ -17,7 +17,7 @@ from atroposlib.envs.base import BaseEnv
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.old_names import UNCALLED
 from rg_env.errors import RunError, SettingError
-from rg_env.settings.program_settings import SIMULATED
+from rg_env.settings.server_and_launch_settings import SIMULATED
 from tests.support.parts import (
     RIGHT,
     WRONG,

@@ -8,7 +8,7 @@ from reasoning_gym import factory
 
 from rg_env.line_file import read_groups
 from rg_env.run.checkpoints import BadCheckpointError
-from rg_env.settings.program_settings import SIMULATED
+from rg_env.settings.server_and_launch_settings import SIMULATED
 from tests.support.parts import REPO_ROOT, options_of, ready_env
 
 pytestmark = pytest.mark.processes

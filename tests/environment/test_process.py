@@ -4,7 +4,7 @@ import pytest
 
 from rg_env.errors import RunError
 from rg_env.line_file import read_groups
-from rg_env.settings.program_settings import SIMULATED
+from rg_env.settings.server_and_launch_settings import SIMULATED
 from tests.support.faults import LONE, always
 from tests.support.inference_server import inference_server
 from tests.support.parts import FAST_TASKS, options_of, run_main

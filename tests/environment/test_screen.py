@@ -8,7 +8,7 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import start_checks
 from rg_env.cli import run_commands
 from rg_env.line_file import read_groups
-from rg_env.settings.program_settings import SIMULATED
+from rg_env.settings.server_and_launch_settings import SIMULATED
 from tests.support.parts import NOWHERE, options_of, run_main
 from tests.support.runs import completions_of
 

@@ -7,7 +7,7 @@ import pytest
 import wandb
 
 from rg_env.errors import RunError
-from rg_env.settings.program_settings import SIMULATED
+from rg_env.settings.server_and_launch_settings import SIMULATED
 from tests.support.parts import build_env, options_of, run_main
 from tests.support.runs import serve, trainer_config
 

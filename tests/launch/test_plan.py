@@ -6,7 +6,7 @@ import yaml
 from rg_env.errors import SettingError
 from rg_env.launch.plan import Plan, locked_folder
 from rg_env.settings.environment_settings import CheckedSettings
-from rg_env.settings.program_settings import LaunchSettings
+from rg_env.settings.server_and_launch_settings import LaunchSettings
 
 API, SERVER = "http://127.0.0.1:8001", "http://127.0.0.1:9001"
 

@@ -9,7 +9,8 @@ from rg_env.inference.connection import refusal
 from rg_env.results.samples import Sample
 from rg_env.results.score_tables import EvalSummary
 from rg_env.reward.score import OUTCOMES, Score
-from rg_env.run.group import Ending, Ledger, Rollout
+from rg_env.run.group import Rollout
+from rg_env.run.ledger import Ending, Ledger
 from rg_env.run.metrics import Metrics
 from rg_env.stream.curriculum import Feedback
 from rg_env.stream.prefetch import EVENTS

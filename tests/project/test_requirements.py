@@ -21,7 +21,7 @@ OF_THE_LIBRARY = {"bfi", "cellpylib", "pycosat"}
 
 EXTRAS = {
     "server": "cli.server_commands adapters.http serving",
-    "export": "cli.export_command cli.result_commands adapters.files",
+    "export": "cli.export_command cli.result_commands adapters.dataset_export",
     "ray": "results.rescoring",
     "report": "results.report",
     "": "cli.main cli.console cli.error_reports cli.task_commands",

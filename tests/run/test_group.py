@@ -2,9 +2,7 @@
 
 import json
 
-import pytest
-
-from rg_env.run.group import SCHEMA_VERSION, Ending, Ledger, Rollout
+from rg_env.run.group import SCHEMA_VERSION, Rollout
 from tests.support.groups import scored
 
 # -- a line of a dump ------------------------------------------------------------------
@@ -42,26 +40,3 @@ def test_a_line_has_every_field_in_one_order():
         ("time", "2026-01-31T12:00:00+00:00"),
     ]
     assert json.loads(json.dumps(written)) == written
-
-
-# -- the ledger ------------------------------------------------------------------------
-
-
-def test_a_continued_ledger_has_its_endings_and_no_rollouts_in_flight():
-    ledger = Ledger()
-    again = Ledger()
-    for before in (ledger, again):
-        before.query(8)
-        before.settle(Ending.SENT, 5)
-    again.load_state_dict(json.loads(json.dumps(ledger.state_dict())))
-    assert (again.queried, again.endings, again.in_flight) == (5, {"sent": 5}, 0)
-
-
-@pytest.mark.parametrize(
-    "state", [[], {"queried": None, "outcomes": {}}, {"queried": 1, "outcomes": [""]}]
-)
-def test_a_broken_ledger_is_refused_and_changes_nothing(state):
-    ledger = Ledger()
-    with pytest.raises(ValueError, match=r"Expected|missing"):
-        ledger.load_state_dict(state)
-    assert (ledger.queried, ledger.endings) == (0, {})

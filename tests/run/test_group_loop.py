@@ -6,8 +6,9 @@ import dataclasses
 import pytest
 
 from rg_env.run import group_loop
-from rg_env.run.group import Ending, Group, Rollout
+from rg_env.run.group import Group, Rollout
 from rg_env.run.group_loop import Lost, Refused, Run, RunStoppedError, Window
+from rg_env.run.ledger import Ending
 from rg_env.stream.group_scorer import ScoringUnavailableError
 
 SIZE = 4

@@ -7,7 +7,8 @@ import pytest
 
 from rg_env import GroupLog, Item, Result
 from rg_env.reward.score import OUTCOMES
-from rg_env.run.group import Ending, Ledger, Rollout
+from rg_env.run.group import Rollout
+from rg_env.run.ledger import Ending, Ledger
 from rg_env.run.metrics import Metrics
 from tests.support.groups import scored
 

@@ -7,7 +7,7 @@ import yaml
 
 from rg_env.errors import SettingError
 from rg_env.settings.environment_settings import CheckedSettings
-from rg_env.settings.program_settings import CheckedServer, LaunchSettings
+from rg_env.settings.server_and_launch_settings import CheckedServer, LaunchSettings
 from rg_env.settings.setting_checks import build, check_url
 
 ADDRESSES = "http://localhost:9004/v1 http://[::1]:9004/v1 http://n_7.c.:9000/a/b%20c"

@@ -27,8 +27,8 @@ BASE_TASKS = """
     simple_equations simple_geometry string_manipulation string_splitting
     string_synthesis syllogism word_sequence_reversal
 """.split()  # noqa: SIM905 - as a list it would take a line for each
-"""The tasks whose scorer is the base scorer of the library, as test_one_rule.py finds
-them in the installed one."""
+"""The tasks whose scorer is the base scorer of the library, as test_answer_matching.py
+finds them in the installed one."""
 
 
 def run_score(task, entry, answer, params=None, **rules):

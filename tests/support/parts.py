@@ -21,7 +21,7 @@ from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.cli.main import main
 from rg_env.installation import PROJECT as REPO_ROOT
 from rg_env.installation import TOKENIZER_FOLDER
-from rg_env.settings.program_settings import SIMULATED
+from rg_env.settings.server_and_launch_settings import SIMULATED
 from tests.support.text_models import ChatTokenizer
 
 ENTRY = REPO_ROOT / "reasoning_gym_environment.py"

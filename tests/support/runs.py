@@ -14,7 +14,7 @@ from rg_env.demo.simulated_model import sample_completion
 from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
 from rg_env.line_file import read_groups
 from rg_env.results.result_file import ResultFile
-from rg_env.settings.program_settings import SIMULATED
+from rg_env.settings.server_and_launch_settings import SIMULATED
 from tests.support.parts import GUARD_S, build_env, rollout
 
 

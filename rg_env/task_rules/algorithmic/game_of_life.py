@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from rg_env.task_rules.one_rule import one_answer
+from rg_env.task_rules.answer_matching import one_answer
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,

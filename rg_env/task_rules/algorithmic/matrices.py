@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, permutations, product
 from typing import Any
 
-from rg_env.task_rules.one_rule import CONTAINMENT_FIX
+from rg_env.task_rules.answer_matching import CONTAINMENT_FIX
 from rg_env.task_rules.reading.lists import DECIMAL_CELL, grid_notation
 from rg_env.task_rules.reading.numbers import is_rounded
 from rg_env.task_rules.rules import Entry, ItemCheck, LibraryScore, ScorerFix, TaskRules

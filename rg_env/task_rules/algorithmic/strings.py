@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from rg_env.task_rules.one_rule import one_answer
+from rg_env.task_rules.answer_matching import one_answer
 from rg_env.task_rules.rules import Entry, TaskRules
 
 # -- ab --------------------------------------------------------------------------------

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
+from rg_env.task_rules.answer_matching import one_answer
 from rg_env.task_rules.faster_functions import JsonLines, dataset_init
-from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.reading.lists import WORD, list_notation
 from rg_env.task_rules.reading.numbers import short_answers_only
 from rg_env.task_rules.reading.values import as_json

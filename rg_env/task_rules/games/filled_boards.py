@@ -7,7 +7,7 @@ from itertools import chain
 from random import Random
 from typing import Any
 
-from rg_env.task_rules.one_rule import one_answer
+from rg_env.task_rules.answer_matching import one_answer
 from rg_env.task_rules.reading.lists import (
     INTEGER_CELL,
     QUEEN_CELL,

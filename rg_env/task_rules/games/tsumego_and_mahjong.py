@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from rg_env.task_rules.one_rule import CONTAINMENT_FIX
+from rg_env.task_rules.answer_matching import CONTAINMENT_FIX
 from rg_env.task_rules.rules import Entry, ItemCheck, TaskRules
 
 # -- mahjong_puzzle --------------------------------------------------------------------

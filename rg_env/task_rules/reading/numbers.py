@@ -1,9 +1,8 @@
 r"""Numbers and calculations as people and language models write them.
 
 Some answers show the calculation, `8 + 12 = 20`, and some decimals have the noise of a
-float in their last digits. These functions do no other arithmetic and no rounding. The
-rule that compares an answer with the reference, `rg_env.task_rules.one_rule`, accepts
-all other forms of a number.
+float in their last digits. These functions do no other arithmetic and no rounding.
+`rg_env.task_rules.answer_matching` accepts all other forms of a number.
 
 A text of digits, `+ - * / ( )` and spaces is parsed into a tree and computed in
 fractions; no code runs. Powers, names and comments are not allowed.

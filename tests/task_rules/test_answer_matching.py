@@ -5,7 +5,7 @@ import re
 import pytest
 
 from rg_env.library import datasets, registry
-from rg_env.task_rules.one_rule import CONTAINMENT_FIX, one_answer
+from rg_env.task_rules.answer_matching import CONTAINMENT_FIX, one_answer
 from rg_env.task_rules.table import TABLE as RULES
 from tests.support.fixed_scores import BASE_TASKS
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from rg_env import Item, Tasks, score
-from rg_env.adapters import files
+from rg_env.adapters import dataset_export
 from rg_env.errors import SettingError
 from rg_env.run.group import Group
 from rg_env.stream.item import ItemMaker
@@ -62,15 +62,15 @@ def loaded(folder, cache):
 
 
 def export_items(out, tasks, number, kind="items", form="jsonl", each=2, level=None):
-    with files.new_export(out, kind, form) as export:
+    with dataset_export.new_export(out, kind, form) as export:
         held_out = tasks.evaluation(each, level=level)
-        new = files.new_items(tasks, held_out, export.left_out)
+        new = dataset_export.new_items(tasks, held_out, export.left_out)
         for split, items in (
             ("test", held_out),
             ("train", itertools.islice(new, number)),
         ):
-            rows = files.item_rows(tasks, items)
-            rows = files.verl_rows(split, rows) if kind == "verl" else rows
+            rows = dataset_export.item_rows(tasks, items)
+            rows = dataset_export.verl_rows(split, rows) if kind == "verl" else rows
             export.write(split, rows)
     return export
 
@@ -101,14 +101,14 @@ def test_draws_without_an_item_are_counted(monkeypatch):
 
     monkeypatch.setattr(ItemMaker, "make", odd)
     tasks, left_out = Tasks("gcd", levels="random"), Counter()
-    items = list(itertools.islice(files.new_items(tasks, [], left_out), 8))
+    items = list(itertools.islice(dataset_export.new_items(tasks, [], left_out), 8))
     assert [item.index for item in items] == [4, 5, 6, 7, 12, 13, 14, 15]
     assert left_out == {"draws without an item": 8}
 
 
 @pytest.mark.processes
 def test_no_question_is_trained_on_twice_or_evaluated_on(out, monkeypatch):
-    monkeypatch.setattr(files, "MAX_REPEATS_IN_A_ROW", 100)
+    monkeypatch.setattr(dataset_export, "MAX_REPEATS_IN_A_ROW", 100)
     export = export_items(out, Tasks("gcd", params=FEW), 1000, each=4)
     train = [row["question"] for row in rows_of(out)]
     test = {row["question"] for row in rows_of(out, "test")}
@@ -149,7 +149,7 @@ ROW = {"messages": TALK, "score": 1.0, "task": "gcd", "level": None, "item": Non
 def test_datasets_loads_an_export_with_other_rows_not_the_older_one(tmp_path, form):
     pytest.importorskip("datasets")
     for name, scores in (("a", [1.0]), ("b", [0.5]), ("c", [0.5, 1.0])):
-        with files.new_export(tmp_path / name / "x", "sft", form) as export:
+        with dataset_export.new_export(tmp_path / name / "x", "sft", form) as export:
             export.write("train", [ROW | {"score": score} for score in scores])
         rows = loaded(tmp_path / name / "x", tmp_path / "cache")["train"]
         assert rows["score"][:] == scores
@@ -157,7 +157,7 @@ def test_datasets_loads_an_export_with_other_rows_not_the_older_one(tmp_path, fo
 
 def test_the_card_has_the_files_by_split_and_how_they_were_made(out):
     how = {"command": "export sft x"}
-    with files.new_export(out, "sft", how=how) as export:
+    with dataset_export.new_export(out, "sft", how=how) as export:
         export.write("train", [ROW, ROW])
     head, card = card_of(out)
     files_of_splits = [{"split": "train", "path": "train.jsonl"}]
@@ -190,9 +190,9 @@ def exported(folder, *lines, least=1.0, most=4, form="jsonl", **how):
     sources = pytest.importorskip("rg_env.results.sources", exc_type=ImportError)
     (folder / "lines.jsonl").write_text("".join(f"{json.dumps(x)}\n" for x in lines))
     read = sources.Sources(sources.find_files([str(folder / "lines.jsonl")]))
-    with files.new_export(folder / "x", "sft", form) as export:
-        samples = files.select_usable(read.samples(), export.left_out, **how)
-        rows = files.sft_rows(samples, least, most, export.left_out)
+    with dataset_export.new_export(folder / "x", "sft", form) as export:
+        samples = dataset_export.select_usable(read.samples(), export.left_out, **how)
+        rows = dataset_export.sft_rows(samples, least, most, export.left_out)
         export.write("train", rows)
     return rows_of(folder / "x"), dict(+export.left_out)
 
