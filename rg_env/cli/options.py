@@ -28,11 +28,8 @@ from pydantic import BaseModel, Field, ValidationInfo, field_validator
 from rg_env.cli.main import Command, eager_flag
 from rg_env.errors import SettingError, nearest, shown
 from rg_env.installation import RUNS_WRITE_IN
-from rg_env.settings import (
-    environment_settings,
-    server_and_launch_settings,
-    setting_checks,
-)
+from rg_env.settings import environment_settings, setting_checks
+from rg_env.settings import server_and_launch_settings as server_settings
 from rg_env.settings.environment_settings import CheckedSettings
 from rg_env.settings.server_and_launch_settings import CheckedServer, LaunchSettings
 from rg_env.settings.setting_checks import CheckedModel, types_in
@@ -354,7 +351,7 @@ class SettingsCommand(Command):
         """Return the defaults for a class, or for a function that imports it."""
         if not isinstance(env_cls, type):
             values = environment_settings.DEFAULTS | self._command_defaults
-            server = CheckedServer(**server_and_launch_settings.DEFAULTS)
+            server = CheckedServer(**server_settings.DEFAULTS)
             return CheckedSettings(**values), [server]
         from rg_env.atropos.config import checked_class, expand_servers
 

@@ -110,7 +110,7 @@ class SimulatedClient(Client):
         return completions
 
     def _write(self, prompt: Prompt, n: int, max_tokens: int) -> Iterator[Completion]:
-        _, entry, dataset = prompt.item
+        *_, entry, dataset = prompt.item
         # An object of a user is not an `Item`; its task is read from its entry.
         item = dataset if isinstance(dataset, Item) else Item(MIXTURE)
         item = dataclasses.replace(item, _entry=entry)

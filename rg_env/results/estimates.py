@@ -230,7 +230,9 @@ def estimate_means(
             low, high = _wilson(average, variance, size, freedom)
         else:
             low, high = _student(average, variance, freedom, within)
-        estimates[tuple(key)] = Estimate(average, low, high, samples, size)
+        estimates[tuple(key)] = Estimate(
+            average, low, high, samples=samples, clusters=size
+        )
     return estimates
 
 
@@ -238,7 +240,8 @@ def estimate_share(count: int, total: int) -> Estimate:
     """Return the share of independent events, `count` of `total`."""
     mean = count / total
     variance = mean * (1 - mean) / max(1, total - 1)
-    return Estimate(mean, *_wilson(mean, variance, total, total - 1), total, total)
+    low, high = _wilson(mean, variance, total, total - 1)
+    return Estimate(mean, low, high, samples=total, clusters=total)
 
 
 def best_of_k(value: pl.Expr, k: int) -> pl.Expr:

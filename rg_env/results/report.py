@@ -115,7 +115,14 @@ def runs_of(first_rows: FirstRows, metrics: Mapping[str, RunMetrics]) -> list[Ru
             words.append(began)
         label = printable(", ".join(words))
         digest = str(row.get("items_digest") or "")
-        runs.append(Run(label, model or "", began, digest, run_metrics))
+        run = Run(
+            label=label,
+            model=model or "",
+            began=began,
+            digest=digest,
+            metrics=run_metrics,
+        )
+        runs.append(run)
     return runs
 
 

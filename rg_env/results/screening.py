@@ -141,7 +141,14 @@ def _screen_task(
         left_out = "truncated"
     else:
         left_out = "too easy" if score >= MOSTLY else "too hard"
-    return TaskScreen(task, levels, variance, score, truncated, left_out)
+    return TaskScreen(
+        task,
+        levels,
+        variance=variance,
+        score=score,
+        truncated=truncated,
+        left_out=left_out,
+    )
 
 
 def _screened(row: Row) -> _Screened:

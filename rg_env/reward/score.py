@@ -143,7 +143,7 @@ def _score(answer: str, row: ScoreRow) -> Score:
     if outcome_of(value) != expected:
         raise ValueError(f"the outcome {outcome!r} does not fit the score {value}")
     formats = None if both is None else FormatScores(*both, value)
-    return Score(value, outcome, answer, is_normalized, formats)
+    return Score(value, outcome, answer, normalized=is_normalized, formats=formats)
 
 
 def tagged(answer: str) -> str:

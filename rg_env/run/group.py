@@ -80,7 +80,11 @@ class Group:
     def next_try(self) -> Group:
         """Return a new group of the same item, for another try."""
         return Group(
-            self.item, self.ledger, self.tries, self.first_index, self.source_info
+            self.item,
+            self.ledger,
+            tries=self.tries,
+            first_index=self.first_index,
+            source_info=self.source_info,
         )
 
     @property

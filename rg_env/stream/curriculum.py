@@ -213,7 +213,9 @@ class Curriculum(MutableMapping[str, float]):
         if state.level == old:
             return None
         accuracy = min(max(accuracy, 0.0), 1.0)
-        return LevelChange(task, old, state.level, accuracy, len(groups))
+        return LevelChange(
+            task, old=old, new=state.level, accuracy=accuracy, groups=len(groups)
+        )
 
     def _counted_groups(
         self, task: str, state: _TaskState, progress: TaskHistory

@@ -95,7 +95,13 @@ class Stream:
     def build_draw(self, position: int, choice_index: int, level: float | None) -> Draw:
         """Return the draw with a known choice and level."""
         task = self.choices[choice_index].task
-        return Draw(position, self.index_at(position), choice_index, task, level)
+        return Draw(
+            position=position,
+            index=self.index_at(position),
+            choice_index=choice_index,
+            task=task,
+            level=level,
+        )
 
     def attempts(self, draw: Draw) -> Iterator[Item]:
         """Yield the attempts at a draw; the first usable one is its item."""
