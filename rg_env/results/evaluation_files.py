@@ -108,7 +108,7 @@ class EvaluationFiles:
         if self._folder is not None:
             scored = await in_thread(self._open, Path(self._folder))
         for index, row in enumerate(self._planned):
-            saved = scored.get(_identity(row))
+            saved = scored.get(_identity(row)) if scored else None
             if saved is None:
                 self.missing.append(index)
             else:
